@@ -1,0 +1,67 @@
+//! The embedded cluster behind a real `kube::Client`.
+
+mod service;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gpulab_cluster::api::watch::Watch;
+use gpulab_cluster::{Config, World};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// A world that requests, scripts and watches share.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    world: Mutex<World>,
+    watchers: Mutex<Vec<Watcher>>,
+}
+
+#[derive(Debug)]
+struct Watcher {
+    watch: Watch,
+    lines: UnboundedSender<bytes::Bytes>,
+}
+
+impl Embedded {
+    /// A new world.
+    pub fn new(config: &Config) -> Embedded {
+        let world = Mutex::new(World::new(config));
+        Embedded { shared: Arc::new(Shared { world, watchers: Mutex::default() }) }
+    }
+
+    /// A client of this world. It must be called inside a tokio runtime.
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(service::Service::new(self.clone()), "default")
+    }
+
+    /// Reads the world, or moves it: open watches then see what changed.
+    pub fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.world();
+        let result = act(&mut world);
+        self.pump(&world);
+        result
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        // A panic inside a request must not lose the session; the world is only ever replaced by whole values.
+        self.shared.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self, watch: Watch, lines: UnboundedSender<bytes::Bytes>) {
+        self.shared.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(Watcher { watch, lines });
+    }
+
+    /// Sends every open watch what it has not seen; forgets those that ended or whose client went away.
+    fn pump(&self, world: &World) {
+        let mut watchers = self.shared.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.retain_mut(|watcher| {
+            let (events, ends) = world.poll(&mut watcher.watch);
+            let sent = events.iter().all(|event| watcher.lines.send(format!("{}\n", event.to_json()).into()).is_ok());
+            sent && !ends && !watcher.lines.is_closed()
+        });
+    }
+}

@@ -1,0 +1,3 @@
+//! What stands behind `kube::Client`.
+
+pub mod embedded;

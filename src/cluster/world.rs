@@ -1,0 +1,219 @@
+//! All state of the embedded cluster, changed by one function at a time. Cloning a world is a snapshot.
+
+use std::time::Duration;
+
+use crate::api::Server;
+use crate::api::request::{Request, Response};
+use crate::api::watch::Watch;
+use crate::component::{Component, Context, Entry, Planner, Work};
+use crate::events::Recorder;
+use crate::time::{Agenda, Ties, VirtualTime};
+use crate::trace::Trace;
+use crate::value::Value;
+
+/// How a world begins.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Everything random follows from this.
+    pub seed: u64,
+    /// The first moment.
+    pub epoch: VirtualTime,
+    /// Who decides among entries of the same moment.
+    pub ties: Ties,
+    /// The nodes that exist from the start, each with a kubelet.
+    pub nodes: Vec<LabNode>,
+}
+
+/// A node that the lab brings along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabNode {
+    /// `metadata.name`.
+    pub name: String,
+    /// Devices that its device plugin advertises; `None` when no plugin runs.
+    pub devices: Option<Devices>,
+}
+
+/// What a node's plugin advertises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Devices {
+    /// Extended resource name.
+    pub resource: String,
+    /// Number of devices.
+    pub count: u32,
+    /// Device ids are this and a number from 0 on.
+    pub prefix: String,
+}
+
+impl Default for Config {
+    /// The default world: one node with four devices.
+    fn default() -> Config {
+        Config {
+            seed: 0,
+            epoch: VirtualTime::EPOCH,
+            ties: Ties::InOrder,
+            nodes: vec![LabNode {
+                name: "gpulab-control-plane".into(),
+                devices: Some(Devices {
+                    resource: "simulator.accelerator-fleet.io/gpu".into(),
+                    count: 4,
+                    prefix: "sim-gpu-".into(),
+                }),
+            }],
+        }
+    }
+}
+
+/// What one step did.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// When it happened.
+    pub at: VirtualTime,
+    /// Who acted.
+    pub component: &'static str,
+    /// What it did.
+    pub work: Work,
+    /// How many objects it wrote.
+    pub writes: u64,
+}
+
+/// The embedded cluster.
+#[derive(Clone, Debug)]
+pub struct World {
+    now: VirtualTime,
+    /// The API server. After writing to it directly, call [`World::react`].
+    pub server: Server,
+    /// Why things happened.
+    pub trace: Trace,
+    recorder: Recorder,
+    agenda: Agenda<Entry>,
+    components: Vec<Box<dyn Component>>,
+    seen: u64,
+}
+
+impl World {
+    /// A world at its first moment: namespaces and nodes exist, nothing has run yet.
+    pub fn new(config: &Config) -> World {
+        let mut world = World {
+            now: config.epoch,
+            server: Server::new(config.seed),
+            trace: Trace::default(),
+            recorder: Recorder::default(),
+            agenda: Agenda::new(config.ties),
+            components: components(config),
+            seen: 0,
+        };
+        for me in 0..world.components.len() {
+            let mut plan = Planner { now: world.now, me, agenda: &mut world.agenda };
+            world.components[me].start(&mut plan);
+        }
+        world
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> VirtualTime {
+        self.now
+    }
+
+    /// When something happens next that somebody waits for; none means that the world is quiet.
+    pub fn next_work(&self) -> Option<VirtualTime> {
+        self.agenda.next_work()
+    }
+
+    /// When anything happens next, heartbeats included.
+    pub fn next(&self) -> Option<VirtualTime> {
+        self.agenda.next()
+    }
+
+    /// What is planned, in order, with the component's name.
+    pub fn plan(&self) -> impl Iterator<Item = (VirtualTime, &'static str, &Work)> {
+        self.agenda.iter().map(|(at, _, entry)| (at, self.components[entry.component].name(), &entry.work))
+    }
+
+    /// Lets every component see what was written since the last call.
+    pub fn react(&mut self) {
+        while let Some(change) = self.server.store.next(self.seen).cloned() {
+            self.seen = change.revision;
+            for (me, component) in self.components.iter_mut().enumerate() {
+                if component.watches().contains(&change.key.kind) {
+                    component.observe(&change, &mut Planner { now: self.now, me, agenda: &mut self.agenda });
+                }
+            }
+        }
+    }
+
+    /// Answers one request of a client. Components see what it wrote; nothing else moves.
+    pub fn request(&mut self, request: &Request) -> Response {
+        let response = self.server.answer(self.now, request);
+        self.react();
+        response
+    }
+
+    /// What a watch has to see next; the flag says that its stream ends after this.
+    pub fn poll(&self, watch: &mut Watch) -> (Vec<Value>, bool) {
+        watch.poll(&self.server)
+    }
+
+    /// Does the next thing on the agenda, moving time to it. `None` when nothing is planned.
+    pub fn step(&mut self) -> Option<Step> {
+        self.react();
+        let (at, _, entry) = self.agenda.pop()?;
+        self.now = self.now.max(at);
+        let before = self.server.store.revision();
+        let component = &mut self.components[entry.component];
+        let name = component.name();
+        component.act(
+            &entry.work,
+            &mut Context {
+                now: self.now,
+                server: &mut self.server,
+                trace: &mut self.trace,
+                recorder: &mut self.recorder,
+                name,
+                me: entry.component,
+                agenda: &mut self.agenda,
+            },
+        );
+        let writes = self.server.store.revision() - before;
+        self.react();
+        Some(Step { at: self.now, component: name, work: entry.work, writes })
+    }
+
+    /// Runs everything that is due within `duration` and moves time there.
+    pub fn advance(&mut self, duration: Duration) {
+        let until = self.now + duration;
+        self.react();
+        while self.agenda.next().is_some_and(|at| at <= until) {
+            self.step();
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Runs until the world is quiet or `limit` of virtual time has passed; says whether it is quiet.
+    pub fn settle(&mut self, limit: Duration) -> bool {
+        let until = self.now + limit;
+        self.react();
+        while let Some(at) = self.agenda.next_work() {
+            if at > until {
+                return false;
+            }
+            self.step();
+        }
+        true
+    }
+
+    /// Gives a setting to the component of this name.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    pub fn configure(&mut self, component: &str, setting: &str, value: &Value) -> Result<(), String> {
+        match self.components.iter_mut().find(|known| known.name() == component) {
+            Some(found) => found.configure(setting, value),
+            None => Err(format!("no component '{component}'")),
+        }
+    }
+}
+
+/// All components, in the order in which they see a change.
+fn components(_config: &Config) -> Vec<Box<dyn Component>> {
+    Vec::new()
+}

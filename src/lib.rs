@@ -1,0 +1,4 @@
+//! gpulab: a lab shell for learning, testing and demonstrating how Kubernetes handles GPUs.
+
+pub mod backend;
+pub mod event;

@@ -1,0 +1,2 @@
+//! gpulab-plugin.
+fn main() {}
