@@ -1,0 +1,3 @@
+//! The vocabulary of scripts, and the session that evaluates them.
+
+pub mod session;
