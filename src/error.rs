@@ -47,7 +47,7 @@ pub struct Error {
     /// What happened and why, one or two sentences, no trailing newline.
     pub message: String,
     /// Where, if in a script.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// What to do about it, each one line.
     pub hints: Vec<String>,
 }
