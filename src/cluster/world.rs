@@ -139,6 +139,7 @@ impl World {
                 }
             }
         }
+        self.server.store.trim();
     }
 
     /// Answers one request of a client. Components see what it wrote; nothing else moves.

@@ -139,7 +139,11 @@ impl Store {
 
     fn record(&mut self, change: Change) {
         self.log.push_back(change);
-        if self.log.len() > LOG {
+    }
+
+    /// Forgets old changes beyond the limit. Called when every component has seen the whole log, never in between.
+    pub fn trim(&mut self) {
+        while self.log.len() > LOG {
             self.log.pop_front();
             self.compacted += 1;
         }
