@@ -79,3 +79,21 @@ impl Error {
         }
     }
 }
+
+/// The candidate most like `word`, if one is close enough to be meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_two(word, candidates).into_iter().next()
+}
+
+/// At most two candidates that may have been meant, the best first.
+pub fn nearest_two<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    const CLOSE: f64 = 0.8;
+    let lower = word.to_lowercase();
+    let mut found: Vec<(f64, &str)> = candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(likeness, _)| *likeness >= CLOSE)
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    found.into_iter().take(2).map(|(_, candidate)| candidate).collect()
+}

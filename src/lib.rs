@@ -3,4 +3,6 @@
 pub mod backend;
 pub mod error;
 pub mod event;
+pub mod render;
+pub mod run;
 pub mod script;
