@@ -12,6 +12,7 @@ mod shape;
 
 use compare::compare;
 use evidence::Experiment;
+use gpulab_cluster::time::Ties;
 use serde_json::{Value, json};
 
 /// Every experiment that is replayed.
@@ -23,7 +24,7 @@ fn holds(number: &str) {
 }
 
 fn holds_except(number: &str, except: fn(&mut Value)) {
-    let report = runner::replay(number, except);
+    let report = runner::replay(number, Ties::InOrder, except);
     assert!(report.is_empty(), "experiment {number}: {} differences\n{}", report.len(), report.join("\n"));
 }
 
@@ -101,6 +102,17 @@ fn experiment_24c_preferred_affinity() {
 #[ignore = "needs the whole control plane"]
 fn experiment_25_api_refuses() {
     holds("25");
+}
+
+#[test]
+#[ignore = "needs the whole control plane"]
+fn the_order_of_equal_moments_decides_no_finding() {
+    for number in ["20b", "21", "24"] {
+        for seed in 1..=8 {
+            let report = runner::replay(number, Ties::Shuffled(seed), |_| ());
+            assert!(report.is_empty(), "experiment {number}, ties {seed}\n{}", report.join("\n"));
+        }
+    }
 }
 
 /// Where the two recordings differ: these are races of the real system. Everything else must be the same, or the rules

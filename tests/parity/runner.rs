@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gpulab::backend::embedded::Embedded;
 use gpulab_cluster::Config;
-use gpulab_cluster::time::VirtualTime;
+use gpulab_cluster::time::{Ties, VirtualTime};
 use gpulab_cluster::world::{Devices, LabNode};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ struct Replay {
 
 /// Replays an experiment; `except` removes from a recording what the start state here cannot bring about. The result
 /// names everything that differs.
-pub fn replay(number: &str, except: fn(&mut Value)) -> Vec<String> {
+pub fn replay(number: &str, ties: Ties, except: fn(&mut Value)) -> Vec<String> {
     let experiment = Experiment::load(number);
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
@@ -49,7 +49,7 @@ pub fn replay(number: &str, except: fn(&mut Value)) -> Vec<String> {
             recordings.iter_mut().for_each(except);
             recordings
         };
-        let mut replay = Replay::start(&experiment, &recordings("00-start.json")).await;
+        let mut replay = Replay::start(&experiment, ties, &recordings("00-start.json")).await;
         replay.observe("00-start.json", &recordings("00-start.json")).await;
         for step in &experiment.steps {
             replay.step(&experiment, step, &recordings).await;
@@ -60,11 +60,11 @@ pub fn replay(number: &str, except: fn(&mut Value)) -> Vec<String> {
 
 impl Replay {
     /// Brings about the recorded start state.
-    async fn start(experiment: &Experiment, start: &[Value; 2]) -> Replay {
+    async fn start(experiment: &Experiment, ties: Ties, start: &[Value; 2]) -> Replay {
         let plugin = plugin(experiment);
         let devices = plugin.then(|| Devices { resource: RESOURCE.into(), count: 4, prefix: "sim-gpu-".into() });
         let nodes = vec![LabNode { name: NODE.into(), devices }];
-        let embedded = Embedded::new(&Config { nodes, ..Config::default() });
+        let embedded = Embedded::new(&Config { nodes, ties, ..Config::default() });
         let kubectl = Kubectl { client: embedded.client(), embedded, names: BTreeMap::new() };
         let mut replay =
             Replay { kubectl, old: BTreeSet::new(), mark: (Duration::ZERO, VirtualTime::EPOCH), report: Vec::new() };

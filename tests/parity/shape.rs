@@ -188,19 +188,28 @@ impl Words {
         if let Some(owner) = self.uids.get(word) {
             return format!("<uid of {}>", self.word(owner));
         }
+        if word.contains(' ') {
+            let shaped = word.split(' ').map(|part| if is_uid(part) { self.word(part) } else { part.to_owned() });
+            return self.named(&shaped.collect::<Vec<_>>().join(" "));
+        }
         if let Some(shape) = shape(word) {
             return shape;
         }
+        let word = self.named(word);
+        match word.strip_prefix("kube-api-access-") {
+            Some(suffix) if suffix.len() == 5 => "kube-api-access-<suffix>".into(),
+            _ => word,
+        }
+    }
+
+    fn named(&self, word: &str) -> String {
         let mut word = word.to_owned();
         for (name, shape) in &self.names {
             if word.contains(name.as_str()) {
                 word = word.replace(name.as_str(), shape);
             }
         }
-        match word.strip_prefix("kube-api-access-") {
-            Some(suffix) if suffix.len() == 5 => "kube-api-access-<suffix>".into(),
-            _ => word,
-        }
+        word
     }
 
     fn shaped(&self, value: &Value) -> Value {
