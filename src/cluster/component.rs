@@ -58,10 +58,12 @@ pub struct Entry {
 pub trait Component: fmt::Debug + Send + Sync + CloneComponent {
     /// The name users know: `scheduler`, `kubelet`, `deployment-controller`.
     fn name(&self) -> &'static str;
-    /// The kinds whose changes it sees.
+    /// The kinds whose changes it sees; none means all.
     fn watches(&self) -> &'static [Kind];
     /// Called once when the world is made.
     fn start(&mut self, _plan: &mut Planner<'_>) {}
+    /// Called once after that: puts in place what an established cluster has. What it writes is seen by all.
+    fn boot(&mut self, _cx: &mut Context<'_>) {}
     /// Sees one change: updates projections and plans work. It cannot write here.
     fn observe(&mut self, change: &Change, plan: &mut Planner<'_>);
     /// Does a planned piece of work.

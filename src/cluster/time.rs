@@ -74,6 +74,8 @@ impl fmt::Display for VirtualTime {
 pub enum Urgency {
     /// Something is under way: the world is not quiet before this has run.
     Work,
+    /// A program that runs and will end by itself: the world is quiet meanwhile, but a wait may go on to it.
+    Program,
     /// A heartbeat, a sweep or a deadline: it runs when time passes, but nobody waits for it.
     Background,
 }
@@ -92,6 +94,7 @@ pub enum Ties {
 pub struct Agenda<T: Clone> {
     entries: OrdMap<(VirtualTime, u64, u64), (Urgency, T)>,
     work: OrdMap<(VirtualTime, u64, u64), ()>,
+    programs: OrdMap<(VirtualTime, u64, u64), ()>,
     arrivals: u64,
     ties: Ties,
 }
@@ -99,7 +102,7 @@ pub struct Agenda<T: Clone> {
 impl<T: Clone> Agenda<T> {
     /// An empty agenda.
     pub fn new(ties: Ties) -> Agenda<T> {
-        Agenda { entries: OrdMap::new(), work: OrdMap::new(), arrivals: 0, ties }
+        Agenda { entries: OrdMap::new(), work: OrdMap::new(), programs: OrdMap::new(), arrivals: 0, ties }
     }
 
     /// Adds an entry.
@@ -111,8 +114,10 @@ impl<T: Clone> Agenda<T> {
         };
         let key = (at, tie, self.arrivals);
         self.entries.insert(key, (urgency, what));
-        if urgency == Urgency::Work {
-            self.work.insert(key, ());
+        match urgency {
+            Urgency::Work => drop(self.work.insert(key, ())),
+            Urgency::Program => drop(self.programs.insert(key, ())),
+            Urgency::Background => {}
         }
     }
 
@@ -126,6 +131,12 @@ impl<T: Clone> Agenda<T> {
         self.work.get_min().map(|(key, ())| key.0)
     }
 
+    /// When the next entry is due that can change something by itself: work, or the end of a program.
+    pub fn next_expected(&self) -> Option<VirtualTime> {
+        let programs = self.programs.get_min().map(|(key, ())| key.0);
+        self.next_work().into_iter().chain(programs).min()
+    }
+
     /// Number of entries that somebody waits for.
     pub fn pending_work(&self) -> usize {
         self.work.len()
@@ -135,7 +146,11 @@ impl<T: Clone> Agenda<T> {
     pub fn pop(&mut self) -> Option<(VirtualTime, Urgency, T)> {
         let (key, (urgency, what)) = self.entries.get_min().map(|(key, entry)| (*key, entry.clone()))?;
         self.entries.remove(&key);
-        self.work.remove(&key);
+        match urgency {
+            Urgency::Work => drop(self.work.remove(&key)),
+            Urgency::Program => drop(self.programs.remove(&key)),
+            Urgency::Background => {}
+        }
         Some((key.0, urgency, what))
     }
 
@@ -164,9 +179,12 @@ mod tests {
         agenda.add(soon + Duration::from_secs(1), Urgency::Work, "later");
         agenda.add(soon, Urgency::Background, "tick");
         agenda.add(soon, Urgency::Work, "first");
+        agenda.add(soon + Duration::from_secs(2), Urgency::Program, "end");
         assert_eq!(agenda.next_work(), Some(soon));
-        let order: Vec<_> = std::iter::from_fn(|| agenda.pop()).map(|(_, _, what)| what).collect();
+        let order: Vec<_> = std::iter::from_fn(|| agenda.pop()).take(3).map(|(_, _, what)| what).collect();
         assert_eq!(order, ["tick", "first", "later"]);
+        assert_eq!((agenda.next_work(), agenda.next_expected()), (None, Some(soon + Duration::from_secs(2))));
+        agenda.pop();
         assert_eq!(agenda.next_work(), None);
     }
 }

@@ -91,7 +91,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world at its first moment: namespaces and nodes exist, nothing has run yet.
+    /// A world at its first moment, as an established cluster: namespaces exist and nodes are ready.
     pub fn new(config: &Config) -> World {
         let mut world = World {
             now: config.epoch,
@@ -106,7 +106,29 @@ impl World {
             let mut plan = Planner { now: world.now, me, agenda: &mut world.agenda };
             world.components[me].start(&mut plan);
         }
+        for me in 0..world.components.len() {
+            world.act(me, |component, cx| component.boot(cx));
+            world.react();
+        }
+        while world.agenda.next().is_some_and(|at| at <= config.epoch) {
+            world.step();
+        }
         world
+    }
+
+    fn act(&mut self, me: usize, what: impl FnOnce(&mut dyn Component, &mut Context<'_>)) {
+        let component = &mut self.components[me];
+        let name = component.name();
+        let mut context = Context {
+            now: self.now,
+            server: &mut self.server,
+            trace: &mut self.trace,
+            recorder: &mut self.recorder,
+            name,
+            me,
+            agenda: &mut self.agenda,
+        };
+        what(&mut **component, &mut context);
     }
 
     /// The present moment.
@@ -117,6 +139,12 @@ impl World {
     /// When something happens next that somebody waits for; none means that the world is quiet.
     pub fn next_work(&self) -> Option<VirtualTime> {
         self.agenda.next_work()
+    }
+
+    /// When something happens next that can change anything by itself: work, or the end of a running program. A wait may
+    /// go on to it although the world is quiet.
+    pub fn next_expected(&self) -> Option<VirtualTime> {
+        self.agenda.next_expected()
     }
 
     /// When anything happens next, heartbeats included.
@@ -134,7 +162,8 @@ impl World {
         while let Some(change) = self.server.store.next(self.seen).cloned() {
             self.seen = change.revision;
             for (me, component) in self.components.iter_mut().enumerate() {
-                if component.watches().contains(&change.key.kind) {
+                let watches = component.watches();
+                if watches.is_empty() || watches.contains(&change.key.kind) {
                     component.observe(&change, &mut Planner { now: self.now, me, agenda: &mut self.agenda });
                 }
             }
@@ -160,20 +189,8 @@ impl World {
         let (at, _, entry) = self.agenda.pop()?;
         self.now = self.now.max(at);
         let before = self.server.store.revision();
-        let component = &mut self.components[entry.component];
-        let name = component.name();
-        component.act(
-            &entry.work,
-            &mut Context {
-                now: self.now,
-                server: &mut self.server,
-                trace: &mut self.trace,
-                recorder: &mut self.recorder,
-                name,
-                me: entry.component,
-                agenda: &mut self.agenda,
-            },
-        );
+        let name = self.components[entry.component].name();
+        self.act(entry.component, |component, cx| component.act(&entry.work, cx));
         let writes = self.server.store.revision() - before;
         self.react();
         Some(Step { at: self.now, component: name, work: entry.work, writes })
