@@ -6,6 +6,7 @@
 pub mod api;
 pub mod component;
 pub mod events;
+pub mod kubelet;
 pub mod rng;
 pub mod time;
 pub mod trace;

@@ -7,6 +7,7 @@ use crate::api::request::{Request, Response};
 use crate::api::watch::Watch;
 use crate::component::{Component, Context, Entry, Planner, Work};
 use crate::events::Recorder;
+use crate::kubelet::Kubelet;
 use crate::time::{Agenda, Ties, VirtualTime};
 use crate::trace::Trace;
 use crate::value::Value;
@@ -232,6 +233,6 @@ impl World {
 }
 
 /// All components, in the order in which they see a change.
-fn components(_config: &Config) -> Vec<Box<dyn Component>> {
-    Vec::new()
+fn components(config: &Config) -> Vec<Box<dyn Component>> {
+    vec![Box::new(Kubelet::new(config))]
 }
