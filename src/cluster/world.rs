@@ -103,6 +103,7 @@ impl World {
             components: components(config),
             seen: 0,
         };
+        world.server.bootstrap(config.epoch);
         for me in 0..world.components.len() {
             let mut plan = Planner { now: world.now, me, agenda: &mut world.agenda };
             world.components[me].start(&mut plan);
@@ -181,7 +182,7 @@ impl World {
 
     /// What a watch has to see next; the flag says that its stream ends after this.
     pub fn poll(&self, watch: &mut Watch) -> (Vec<Value>, bool) {
-        watch.poll(&self.server)
+        watch.poll(&self.server, self.now)
     }
 
     /// Does the next thing on the agenda, moving time to it. `None` when nothing is planned.

@@ -1,7 +1,18 @@
 //! The API server: objects, kinds, verbs, watches and the words of its errors.
 
 pub mod admission;
+mod base64url;
+mod bootstrap;
+mod crds;
+mod discovery;
+mod event_forms;
+mod fields;
+mod go_json;
+mod http;
 pub mod kinds;
+mod list;
+mod negotiate;
+mod options;
 pub mod patch;
 pub mod quantity;
 pub mod registry;
@@ -10,13 +21,15 @@ pub mod schema;
 pub mod selector;
 pub mod status;
 pub mod store;
+mod subresources;
+mod table;
 mod verbs;
 pub mod watch;
 
-use imbl::OrdMap;
+use imbl::{OrdMap, Vector};
 
-use crate::time::VirtualTime;
 use crate::value::Text;
+use bootstrap::Expiry;
 use registry::Registry;
 use store::Store;
 
@@ -24,7 +37,7 @@ use store::Store;
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
     /// The moment of the write.
-    pub now: VirtualTime,
+    pub now: crate::time::VirtualTime,
     /// The field manager.
     pub manager: &'a str,
 }
@@ -65,7 +78,9 @@ pub struct Server {
     /// The served kinds.
     pub registry: Registry,
     seed: u64,
-    ordinals: OrdMap<Text, u64>,
+    ordinals: OrdMap<u64, u32>,
+    removals: OrdMap<u64, u32>,
+    expiring: Vector<Expiry>,
 }
 
 impl Server {
@@ -73,7 +88,16 @@ impl Server {
     pub fn new(seed: u64) -> Server {
         let mut registry = Registry::default();
         kinds::register(&mut registry);
-        Server { store: Store::default(), registry, seed, ordinals: OrdMap::new() }
+        registry.seal();
+        registry.alias(registry::Kind::EVENT, "events.k8s.io", "v1");
+        Server {
+            store: Store::default(),
+            registry,
+            seed,
+            ordinals: OrdMap::new(),
+            removals: OrdMap::new(),
+            expiring: Vector::new(),
+        }
     }
 
     /// The seed that names are derived from.
@@ -81,17 +105,10 @@ impl Server {
         self.seed
     }
 
-    /// The next number for `purpose`: 1, 2, 3, …
-    fn ordinal(&mut self, purpose: &str) -> u64 {
-        let count = self.ordinals.entry(Text::from(purpose)).or_insert(0);
+    /// The next number for a purpose: 1, 2, 3, …
+    fn ordinal(&mut self, purpose: u64) -> u32 {
+        let count = self.ordinals.entry(purpose).or_insert(0);
         *count += 1;
         *count
-    }
-}
-
-impl Server {
-    /// Answers one request of a client at the moment `now`.
-    pub fn answer(&mut self, _now: VirtualTime, _request: &request::Request) -> request::Response {
-        request::Response::json(404, status::Status::no_resource().to_value())
     }
 }

@@ -117,7 +117,8 @@ impl KindInfo {
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     kinds: Vector<Arc<KindInfo>>,
-    by_resource: OrdMap<(Text, Text), Kind>,
+    by_resource: OrdMap<(Text, Text), Arc<KindInfo>>,
+    builtin: usize,
 }
 
 impl Registry {
@@ -125,15 +126,36 @@ impl Registry {
     pub fn add(&mut self, mut info: KindInfo) -> Kind {
         let id = Kind(self.kinds.len() as u16);
         info.id = id;
-        self.by_resource.insert((info.group.clone(), info.plural.clone()), id);
-        self.kinds.push_back(Arc::new(info));
+        let info = Arc::new(info);
+        self.by_resource.insert((info.group.clone(), info.plural.clone()), info.clone());
+        self.kinds.push_back(info);
         id
+    }
+
+    /// Declares all kinds so far built-in; those added later are custom.
+    pub fn seal(&mut self) {
+        self.builtin = self.kinds.len();
+    }
+
+    /// Whether a CustomResourceDefinition made this kind.
+    pub fn is_custom(&self, kind: Kind) -> bool {
+        usize::from(kind.0) >= self.builtin
+    }
+
+    /// Serves a kind under a second group and version, from the same storage.
+    pub fn alias(&mut self, kind: Kind, group: &str, version: &str) {
+        let mut info = (**self.info(kind)).clone();
+        info.group = group.into();
+        info.versions = vec![version.into()];
+        self.by_resource.insert((info.group.clone(), info.plural.clone()), Arc::new(info));
     }
 
     /// Replaces what is known of a kind (a changed CustomResourceDefinition).
     pub fn replace(&mut self, id: Kind, mut info: KindInfo) {
         info.id = id;
-        self.kinds[usize::from(id.0)] = Arc::new(info);
+        let info = Arc::new(info);
+        self.by_resource.insert((info.group.clone(), info.plural.clone()), info.clone());
+        self.kinds[usize::from(id.0)] = info;
     }
 
     /// Stops serving a kind.
@@ -149,7 +171,13 @@ impl Registry {
 
     /// The kind of a group's resource (plural name).
     pub fn resource(&self, group: &str, plural: &str) -> Option<&Arc<KindInfo>> {
-        self.by_resource.get(&(Text::from(group), Text::from(plural))).map(|kind| self.info(*kind))
+        self.by_resource.get(&(Text::from(group), Text::from(plural)))
+    }
+
+    /// Whether a kind is still served.
+    pub fn serves(&self, kind: Kind) -> bool {
+        let info = self.info(kind);
+        self.resource(&info.group, &info.plural).is_some_and(|served| served.id == kind)
     }
 
     /// The kind named by `apiVersion` and `kind`.
@@ -161,6 +189,6 @@ impl Registry {
 
     /// Served kinds, by group and plural.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KindInfo>> {
-        self.by_resource.values().map(|kind| self.info(*kind))
+        self.by_resource.values()
     }
 }

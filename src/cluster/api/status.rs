@@ -16,6 +16,8 @@ pub struct Status {
     pub message: String,
     /// `details`: null when unknown, `{}` when the router made the error.
     pub details: Value,
+    /// A token with which an expired list can go on (`metadata.continue`).
+    pub continue_token: Option<String>,
 }
 
 /// What an error is about: plural resource and API group.
@@ -48,7 +50,7 @@ impl Resource<'_> {
 impl Status {
     /// An error without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
-        Status { code, reason, message: message.into(), details: Value::Null }
+        Status { code, reason, message: message.into(), details: Value::Null, continue_token: None }
     }
 
     /// The same error with other details.
@@ -151,6 +153,9 @@ impl Status {
         };
         if !self.reason.is_empty() {
             status.set(&["reason"], self.reason);
+        }
+        if let Some(token) = &self.continue_token {
+            status.set(&["metadata", "continue"], token);
         }
         if !self.details.is_null() {
             status.set(&["details"], self.details.clone());

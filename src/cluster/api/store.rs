@@ -101,6 +101,19 @@ impl Store {
         self.objects.range(start..)
     }
 
+    /// The objects as they were at an earlier revision, found by taking back what followed. Ask for no revision below
+    /// [`Store::compacted`].
+    pub fn at(&self, revision: u64) -> Store {
+        let mut earlier = Store { objects: self.objects.clone(), revision, ..Store::default() };
+        for change in self.log.iter().rev().take_while(|change| change.revision > revision) {
+            match &change.before {
+                Some(before) => earlier.objects.insert(change.key.clone(), before.clone()),
+                None => earlier.objects.remove(&change.key),
+            };
+        }
+        earlier
+    }
+
     /// Puts an object, sets its `resourceVersion` and logs the change. Returns what is now kept.
     pub fn put(&mut self, key: ObjectKey, mut object: Value) -> Value {
         self.revision += 1;
