@@ -1,2 +1,5 @@
-//! gpulab-plugin.
-fn main() {}
+//! argv in, exit code out.
+
+fn main() -> std::process::ExitCode {
+    gpulab::run(std::env::args_os()).into()
+}

@@ -26,6 +26,8 @@ pub struct SessionOptions {
     pub seed: u64,
     /// Whether the default world's node has the device plugin (lessons that say `plugin: none` do without).
     pub plugin: bool,
+    /// The namespace that lists and new objects use.
+    pub namespace: String,
     /// What `args()` returns.
     pub args: Vec<String>,
     /// Set by Ctrl-C; the session stops the running statement and clears it.

@@ -1,0 +1,112 @@
+//! `:commands`, which begin where no script can.
+
+use crate::error::{Error, Kind, nearest_two};
+
+/// What a `:command` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Says what can be typed.
+    Help,
+    /// Lists the functions.
+    Functions,
+    /// Lists what was typed.
+    History,
+    /// Runs a script or a lesson in this lab.
+    Load(String),
+    /// Begins again with a new lab.
+    Reset,
+    /// Leaves.
+    Quit,
+}
+
+const NAMES: [(&str, &str); 6] = [
+    ("help", "what can be typed here"),
+    ("functions", "the functions of the script language"),
+    ("history", "what was typed before"),
+    ("load", "FILE or NUMBER: runs a script or a lesson in this lab"),
+    ("reset", "begins again with a new lab"),
+    ("quit", "leaves, as Ctrl-D does"),
+];
+
+/// Reads a line behind its colon.
+///
+/// # Errors
+/// `Usage` for an unknown or ambiguous command, or a missing argument.
+pub fn parse(line: &str) -> Result<Command, Error> {
+    let (word, argument) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
+    let argument = argument.trim();
+    let fits: Vec<&str> = NAMES.iter().map(|(name, _)| *name).filter(|name| name.starts_with(word)).collect();
+    let name = match fits[..] {
+        _ if word.is_empty() => "help",
+        [name] => name,
+        [] => return Err(unknown(word)),
+        _ => {
+            let all = fits.iter().map(|name| format!(":{name}")).collect::<Vec<_>>().join(" and ");
+            return Err(Error::new(Kind::Usage, format!("`:{word}` may mean {all}")));
+        }
+    };
+    match name {
+        "load" if argument.is_empty() => Err(Error::new(Kind::Usage, "`:load` needs a file or a lesson's number")),
+        "load" => Ok(Command::Load(argument.to_owned())),
+        _ if !argument.is_empty() => Err(Error::new(Kind::Usage, format!("`:{name}` takes no argument"))),
+        "functions" => Ok(Command::Functions),
+        "history" => Ok(Command::History),
+        "reset" => Ok(Command::Reset),
+        "quit" => Ok(Command::Quit),
+        _ => Ok(Command::Help),
+    }
+}
+
+fn unknown(word: &str) -> Error {
+    let mut error = Error::new(Kind::Usage, format!("there is no command `:{word}`"));
+    for near in nearest_two(word, NAMES.iter().map(|(name, _)| *name)) {
+        error = error.hint(format!("did you mean `:{near}`?"));
+    }
+    error.hint("`:help` lists the commands")
+}
+
+/// The commands that begin with `line`, for completion.
+pub fn complete(line: &str) -> Vec<String> {
+    let names = NAMES.iter().map(|(name, _)| format!(":{name}"));
+    names.filter(|name| name.starts_with(line)).collect()
+}
+
+/// The text of `:help`.
+pub fn help() -> String {
+    let mut text = String::from(
+        "A line is a statement of the script language; a result is shown, unless the line ends with `;`.\n\
+         `it` is the last result. `name?` explains a function, `?` lists all. Tab completes.\n\
+         Ctrl-C stops a statement and keeps the lab; Ctrl-D leaves.\n\n",
+    );
+    for (name, what) in NAMES {
+        text.push_str(&format!("  :{name:<11}{what}\n"));
+    }
+    text.push_str("\nBegin with `nodes()`, `pods()`, `submit(#{name: \"a\", gpus: 1})`, `events()`.\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unique_prefixes_are_enough() {
+        assert_eq!(parse("q"), Ok(Command::Quit));
+        assert_eq!(parse("he"), Ok(Command::Help));
+        assert_eq!(parse(""), Ok(Command::Help));
+        assert_eq!(parse("l  01 "), Ok(Command::Load("01".into())));
+        assert_eq!(parse("h").unwrap_err().message, "`:h` may mean :help and :history");
+        assert!(parse("quit now").is_err());
+        assert!(parse("load").is_err());
+        assert_eq!(parse("quti").unwrap_err().hints[0], "did you mean `:quit`?");
+    }
+
+    #[test]
+    fn every_command_parses_and_is_in_the_help() {
+        for (name, _) in NAMES {
+            assert!(parse(&format!("{name} x")).is_ok() || parse(name).is_ok());
+            assert!(help().contains(&format!(":{name}")));
+        }
+        assert_eq!(complete(":h"), [":help", ":history"]);
+    }
+}
