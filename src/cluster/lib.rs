@@ -8,6 +8,7 @@ pub mod component;
 pub mod events;
 pub mod kubelet;
 pub mod rng;
+pub mod scheduler;
 pub mod time;
 pub mod trace;
 pub mod value;

@@ -8,6 +8,7 @@ use crate::api::watch::Watch;
 use crate::component::{Component, Context, Entry, Planner, Work};
 use crate::events::Recorder;
 use crate::kubelet::Kubelet;
+use crate::scheduler::Scheduler;
 use crate::time::{Agenda, Ties, VirtualTime};
 use crate::trace::Trace;
 use crate::value::Value;
@@ -235,5 +236,5 @@ impl World {
 
 /// All components, in the order in which they see a change.
 fn components(config: &Config) -> Vec<Box<dyn Component>> {
-    vec![Box::new(Kubelet::new(config))]
+    vec![Box::new(Kubelet::new(config)), Box::new(Scheduler::new(config.ties))]
 }
