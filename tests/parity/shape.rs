@@ -132,6 +132,10 @@ pub fn class(key: &str) -> Option<&str> {
 /// What the recorder left out.
 fn strip(object: &Value) -> Value {
     let mut object = object.clone();
+    if let (true, Some(status)) = (object["kind"] == "Node", object["status"].as_object_mut()) {
+        status.remove("nodeInfo");
+        status.remove("images");
+    }
     if let Some(metadata) = object["metadata"].as_object_mut() {
         for field in ["managedFields", "resourceVersion", "creationTimestamp", "selfLink"] {
             metadata.remove(field);
