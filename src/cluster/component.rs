@@ -224,6 +224,13 @@ impl WorkQueue {
         }
     }
 
+    /// Plans a `sync` of `key` after a while unless one is already planned, to take several changes together.
+    pub fn add_after(&mut self, key: ObjectKey, delay: Duration, plan: &mut Planner<'_>) {
+        if self.waiting.insert(key.clone()).is_none() {
+            plan.after(delay, Urgency::Work, Work::on("sync", key));
+        }
+    }
+
     /// To be called at the start of the `sync` of `key`.
     pub fn take(&mut self, key: &ObjectKey) {
         self.waiting.remove(key);

@@ -6,6 +6,8 @@ use crate::api::Server;
 use crate::api::request::{Request, Response};
 use crate::api::watch::Watch;
 use crate::component::{Component, Context, Entry, Planner, Work};
+use crate::controllers::deployment::DeploymentController;
+use crate::controllers::replica_set::ReplicaSetController;
 use crate::events::Recorder;
 use crate::kubelet::Kubelet;
 use crate::scheduler::Scheduler;
@@ -236,5 +238,10 @@ impl World {
 
 /// All components, in the order in which they see a change.
 fn components(config: &Config) -> Vec<Box<dyn Component>> {
-    vec![Box::new(Kubelet::new(config)), Box::new(Scheduler::new(config.ties))]
+    vec![
+        Box::new(Kubelet::new(config)),
+        Box::new(DeploymentController::default()),
+        Box::new(ReplicaSetController::default()),
+        Box::new(Scheduler::new(config.ties)),
+    ]
 }
