@@ -200,7 +200,9 @@ fn fleet_node(world: &mut World, name: &str) -> ObjectKey {
 fn a_pod_on_a_lab_node_starts_within_a_second_with_the_recorded_status_and_events() {
     let mut world = world(false);
     let key = run(&mut world, pod("one", "1"), NODE);
-    world.step();
+    while status(&world, &key).at(&["containerStatuses"]).is_null() {
+        world.step();
+    }
     let creating = status(&world, &key);
     assert_eq!(
         creating.at(&["containerStatuses"]).items()[0].at(&["state", "waiting", "reason"]).str(),
