@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod component;
+pub mod config;
 pub mod controllers;
 pub mod events;
 pub mod kubelet;

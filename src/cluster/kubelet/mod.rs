@@ -22,9 +22,9 @@ use imbl::OrdMap;
 use crate::api::registry::Kind;
 use crate::api::store::{Change, ObjectKey};
 use crate::component::{Component, Context, Planner, Work, WorkQueue};
+use crate::config::{Config, Devices, LabNode};
 use crate::time::VirtualTime;
 use crate::value::{Text, Value};
-use crate::world::{Config, Devices};
 use gpulab_device::Inventory;
 
 /// Pod annotation: how long every container runs before its program ends, as a Go duration (`90s`, `5m`, `1h30m`).
@@ -102,7 +102,7 @@ impl Plugin {
 impl Kubelet {
     /// The kubelets of the configured nodes, and of every fleet node to come.
     pub fn new(config: &Config) -> Kubelet {
-        let node = |(index, node): (usize, &crate::world::LabNode)| {
+        let node = |(index, node): (usize, &LabNode)| {
             let state = Node {
                 index,
                 devices: node.devices.as_ref().map(Plugin::new),
