@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
 
+use super::names::NameRule;
+use super::schema::Schema;
 use super::status::{FieldError, Resource};
 use crate::{Text, Value};
 
@@ -53,9 +55,13 @@ pub trait Strategy: Debug + Send + Sync {
     fn bumps_generation(&self, object: &Value, old: &Value) -> bool {
         object.get("spec") != old.get("spec")
     }
-    /// The schema the kind is decoded with in `version`; `None` takes anything.
-    fn schema(&self, _version: &str) -> Option<Arc<super::schema::Schema>> {
-        None
+    /// How objects may be called.
+    fn name_rule(&self) -> NameRule {
+        NameRule::Subdomain
+    }
+    /// The schema the kind is decoded with in `version`.
+    fn schema(&self, _version: &str) -> Schema {
+        Schema::Any
     }
 }
 

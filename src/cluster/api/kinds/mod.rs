@@ -1,8 +1,21 @@
-//! The built-in kinds, one file each.
+//! The built-in kinds, one file each: names, defaults, validation, and what may change.
+
+mod config;
+mod event;
+mod namespace;
+mod node;
+mod pod;
+mod policy;
+mod scheduling;
+mod service;
+mod workloads;
 
 use std::sync::Arc;
 
 use super::registry::{Kind, KindInfo, Registry, Strategy};
+use crate::value::Text;
+
+pub use event::{from_events_v1, to_events_v1};
 
 impl Kind {
     /// `v1` Namespace.
@@ -35,54 +48,48 @@ impl Kind {
     pub const CUSTOM_RESOURCE_DEFINITION: Kind = Kind(13);
 }
 
-#[derive(Debug)]
-struct Plain;
-
-impl Strategy for Plain {
-    fn prepare_create(&self, _object: &mut crate::value::Value) {}
-}
-
 /// Registers all built-in kinds, in the order of their constants.
 pub fn register(registry: &mut Registry) {
-    for (group, kind, plural, short, namespaced, generation, subresources) in [
-        ("", "Namespace", "namespaces", "ns", false, false, &["status", "finalize"][..]),
-        ("", "Node", "nodes", "no", false, false, &["status"]),
-        ("", "Pod", "pods", "po", true, true, &["status", "binding", "eviction", "log"]),
-        ("", "Event", "events", "ev", true, false, &[]),
-        ("", "ConfigMap", "configmaps", "cm", true, false, &[]),
-        ("", "Secret", "secrets", "", true, false, &[]),
-        ("", "Service", "services", "svc", true, false, &["status"]),
-        ("", "ServiceAccount", "serviceaccounts", "sa", true, false, &[]),
-        ("apps", "Deployment", "deployments", "deploy", true, true, &["status", "scale"]),
-        ("apps", "ReplicaSet", "replicasets", "rs", true, true, &["status", "scale"]),
-        ("scheduling.k8s.io", "PriorityClass", "priorityclasses", "pc", false, true, &[]),
-        ("coordination.k8s.io", "Lease", "leases", "", true, false, &[]),
-        ("policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", true, true, &["status"]),
-        (
-            "apiextensions.k8s.io",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-            "crd",
-            false,
-            true,
-            &["status"],
-        ),
+    for info in [
+        namespace::info(),
+        node::info(),
+        pod::info(),
+        event::info(),
+        config::config_map(),
+        config::secret(),
+        service::info(),
+        config::service_account(),
+        workloads::deployment(),
+        workloads::replica_set(),
+        scheduling::priority_class(),
+        scheduling::lease(),
+        policy::info(),
+        policy::custom_resource_definition(),
     ] {
-        registry.add(KindInfo {
-            id: Kind(0),
-            group: group.into(),
-            versions: vec!["v1".into()],
-            kind: kind.into(),
-            plural: plural.into(),
-            singular: kind.to_lowercase().into(),
-            short_names: if short.is_empty() { Vec::new() } else { vec![short.into()] },
-            categories: Vec::new(),
-            namespaced,
-            generation,
-            returns_deleted: kind == "Pod",
-            create_on_update: false,
-            subresources: subresources.iter().map(|one| (*one).into()).collect(),
-            strategy: Arc::new(Plain),
-        });
+        registry.add(info);
     }
+}
+
+/// A kind of version `v1` in a namespace, without generation and subresources.
+fn kind(group: &str, kind: &str, plural: &str, short: &[&str], strategy: impl Strategy + 'static) -> KindInfo {
+    KindInfo {
+        id: Kind(0),
+        group: group.into(),
+        versions: vec!["v1".into()],
+        kind: kind.into(),
+        plural: plural.into(),
+        singular: kind.to_lowercase().into(),
+        short_names: words(short),
+        categories: Vec::new(),
+        namespaced: true,
+        generation: false,
+        returns_deleted: false,
+        create_on_update: false,
+        subresources: Vec::new(),
+        strategy: Arc::new(strategy),
+    }
+}
+
+fn words(words: &[&str]) -> Vec<Text> {
+    words.iter().map(|word| Text::from(*word)).collect()
 }
