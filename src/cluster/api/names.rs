@@ -70,24 +70,12 @@ pub fn validate_metadata(info: &KindInfo, object: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// What is wrong with a change of an object's metadata.
+/// What is wrong with a change of an object's metadata; new finalizers of a deleted object are the caller's matter.
 pub fn validate_metadata_update(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let (metadata, before, at) = (object.at(&["metadata"]), old.at(&["metadata"]), Path::new("metadata"));
     if metadata.as_map().zip(before.as_map()).is_some_and(|(one, two)| one.same(two)) {
         return errors.0;
-    }
-    if old.is_deleting() {
-        let known = before.at(&["finalizers"]).items();
-        let mut new: Vec<&str> =
-            metadata.at(&["finalizers"]).items().iter().filter(|one| !known.contains(one)).map(Value::str).collect();
-        new.sort_unstable();
-        new.dedup();
-        if !new.is_empty() {
-            let list: Vec<String> = new.iter().map(|one| format!("{one:?}")).collect();
-            let why = "no new finalizers can be added if the object is being deleted, found new finalizers";
-            errors.forbidden(&at.field("finalizers"), format!("{why} []string{{{}}}", list.join(", ")));
-        }
     }
     if metadata.at(&["generation"]).int() < before.at(&["generation"]).int() {
         errors.invalid(&at.field("generation"), metadata.at(&["generation"]).int(), "must not be decremented");

@@ -15,8 +15,6 @@ use std::sync::Arc;
 use super::registry::{Kind, KindInfo, Registry, Strategy};
 use crate::value::Text;
 
-pub use event::{from_events_v1, to_events_v1};
-
 impl Kind {
     /// `v1` Namespace.
     pub const NAMESPACE: Kind = Kind(0);

@@ -1,6 +1,7 @@
 //! Create.
 
 use super::super::admission;
+use super::super::names;
 use super::super::registry::{Kind, KindInfo};
 use super::super::status::Status;
 use super::super::store::ObjectKey;
@@ -38,7 +39,8 @@ impl Server {
         info.strategy.default(&mut object);
         admission::admit_create(self, caller, kind, &mut object)?;
         info.strategy.prepare_create(&mut object);
-        let errors = info.strategy.validate(&object);
+        let mut errors = names::validate_metadata(&info, &object);
+        errors.extend(info.strategy.validate(&object));
         if !errors.is_empty() {
             return Err(Status::invalid(&info.group, &info.kind, &key.name, &errors));
         }

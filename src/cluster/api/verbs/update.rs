@@ -1,6 +1,7 @@
 //! Update, of the object and of its parts.
 
 use super::super::admission;
+use super::super::names;
 use super::super::registry::{Kind, KindInfo, Part};
 use super::super::status::{FieldError, Status};
 use super::super::store::ObjectKey;
@@ -45,6 +46,7 @@ impl Server {
             }
         }
         let mut errors = new_finalizers(&object, &before);
+        errors.extend(names::validate_metadata_update(&object, &before));
         errors.extend(match part {
             Part::Main => info.strategy.validate_update(&object, &before),
             Part::Status => info.strategy.validate_status(&object, &before),
