@@ -72,7 +72,9 @@ impl Recorder {
 
     /// Reports why the run ended early: always as talk, and as a line of its own for machines.
     pub fn fail(&self, error: &Error) {
-        if self.printer.closed() {
+        // Findings that failed have been shown, and are counted in the outcome.
+        let shown = error.kind == Kind::Finding && error.place.is_none();
+        if self.printer.closed() || shown {
             return;
         }
         if self.format == Format::Jsonl && !matches!(error.kind, Kind::Exit(_)) {
