@@ -132,6 +132,7 @@ fn shape(value: &Value) -> String {
             Value::Map(map) => Value::Map(map.iter().map(|(key, value)| (key.clone(), erase(value, key))).collect()),
             Value::List(items) => items.iter().map(|item| erase(item, key)).collect(),
             Value::String(_) if ["ip", "podIP", "hostIP", "containerID", "imageID"].contains(&key) => "…".into(),
+            Value::String(text) if text.starts_with("kube-api-access-") => "kube-api-access".into(),
             Value::String(text) if crate::VirtualTime::parse(text).is_some() => "time".into(),
             other => other.clone(),
         }
@@ -153,7 +154,8 @@ const RUNNING: &str = r#"{
   "image": "registry.k8s.io/pause:3.10", "imageID": "…", "lastState": {}, "name": "c", "ready": true,
   "resources": {"limits": {"simulator.accelerator-fleet.io/gpu": "1"}, "requests": {"simulator.accelerator-fleet.io/gpu": "1"}},
   "restartCount": 0, "started": true, "state": {"running": {"startedAt": "time"}},
-  "user": {"linux": {"gid": 0, "supplementalGroups": [0], "uid": 0}}
+  "user": {"linux": {"gid": 0, "supplementalGroups": [0], "uid": 0}},
+  "volumeMounts": [{"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": "kube-api-access", "readOnly": true, "recursiveReadOnly": "Disabled"}]
  }],
  "hostIP": "…", "hostIPs": [{"ip": "…"}], "observedGeneration": 1, "phase": "Running", "podIP": "…", "podIPs": [{"ip": "…"}],
  "qosClass": "BestEffort",

@@ -87,7 +87,8 @@ fn set_revision(rollout: &mut Rollout, revision: i64, cx: &mut Context<'_>) {
     if of(&rollout.deployment) == revision {
         return;
     }
-    let updated = cx.update(&rollout.key, Part::Main, |deployment| {
+    // A write of the status, which may carry annotations: the generation stays.
+    let updated = cx.update(&rollout.key, Part::Status, |deployment| {
         deployment.set(&["metadata", "annotations", REVISION], revision.to_string());
     });
     if let Ok(updated) = updated {
