@@ -1,6 +1,8 @@
 //! The scheduler in a world: nodes and pods come through the API server, outcomes are read from it.
 
 mod golden;
+mod parity;
+mod queueing;
 
 use std::time::Duration;
 
