@@ -7,6 +7,10 @@ use crate::api::request::{Request, Response};
 use crate::api::watch::Watch;
 use crate::component::{Component, Context, Entry, Planner, Work};
 use crate::controllers::deployment::DeploymentController;
+use crate::controllers::garbage_collector::GarbageCollector;
+use crate::controllers::namespace::NamespaceController;
+use crate::controllers::node_lifecycle::NodeLifecycle;
+use crate::controllers::pod_gc::PodGarbageCollector;
 use crate::controllers::replica_set::ReplicaSetController;
 use crate::events::Recorder;
 use crate::kubelet::Kubelet;
@@ -192,6 +196,10 @@ fn components(config: &Config) -> Vec<Box<dyn Component>> {
         Box::new(Kubelet::new(config)),
         Box::new(DeploymentController::default()),
         Box::new(ReplicaSetController::default()),
+        Box::new(GarbageCollector::default()),
+        Box::new(NamespaceController::default()),
+        Box::new(NodeLifecycle::default()),
+        Box::new(PodGarbageCollector::default()),
         Box::new(Scheduler::new(config.ties)),
     ]
 }

@@ -2,7 +2,7 @@
 
 pub mod admission;
 mod base64url;
-mod bootstrap;
+pub mod bootstrap;
 mod crds;
 pub mod custom;
 mod discovery;

@@ -1,6 +1,10 @@
 //! The controllers, one file each. They meet only in the store.
 
 pub mod deployment;
+pub mod garbage_collector;
+pub mod namespace;
+pub mod node_lifecycle;
+pub mod pod_gc;
 pub mod replica_set;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,8 @@
 //! A world whose pods are bound by the test, so that controllers are tested without a scheduler.
 
+mod collection;
 mod deployments;
+mod nodes;
 
 use std::time::Duration;
 
