@@ -260,7 +260,9 @@ impl Server {
         let media = patch_media(call.request, self.registry.is_custom(target.info.id))?;
         let current = self.show(target, Form::Object, call.now, self.stored(target)?);
         let patched = patch::apply(&target.info, &target.version, media, &current, &call.request.body)?;
-        let (object, warnings) = self.decode(target, patched, mode)?;
+        let (object, warnings) = self
+            .decode(target, patched.clone(), mode)
+            .map_err(|refusal| patch::undecodable(&target.info, &patched, refusal))?;
         check_name(target, &object)?;
         check_namespace(target, &object)?;
         let kept = self.write(target, call, part, object, dry_run)?;

@@ -5,7 +5,7 @@
 mod strategic;
 
 use super::registry::KindInfo;
-use super::schema::{self, FieldValidation, Schema};
+use super::schema::Schema;
 use super::status::{FieldError, Status};
 use crate::value::{Map, Value};
 
@@ -50,28 +50,16 @@ pub fn apply(
     }
 }
 
-/// Decodes what a patch made, as [`schema::decode`] does for a body.
-///
-/// # Errors
-/// 422 on the field `patch`, with the decoder's words.
-pub fn decode(
-    info: &KindInfo,
-    version: &str,
-    patched: Value,
-    mode: FieldValidation,
-) -> Result<(Value, Vec<String>), Status> {
-    schema::decode(info, version, patched.clone(), mode).map_err(|status| {
-        let why = status.message.split_once(&format!("cannot be handled as a {}: ", info.kind));
-        match why {
-            Some((_, why)) => {
-                let error = FieldError::invalid("patch", &Value::from(patched.to_json()), why);
-                let status = Status::invalid("", "", "", &[error]);
-                let causes = status.details.at(&["causes"]).clone();
-                status.with_details(crate::object! { "causes" => causes })
-            }
-            None => status,
-        }
-    })
+/// The refusal of an object that a patch made and that does not decode: 422 on the field `patch`, with the decoder's
+/// words.
+pub fn undecodable(info: &KindInfo, patched: &Value, refusal: Status) -> Status {
+    let Some((_, why)) = refusal.message.split_once(&format!("cannot be handled as a {}: ", info.kind)) else {
+        return refusal;
+    };
+    let error = FieldError::invalid("patch", &Value::from(patched.to_json()), why);
+    let status = Status::invalid("", "", "", &[error]);
+    let causes = status.details.at(&["causes"]).clone();
+    status.with_details(crate::object! { "causes" => causes })
 }
 
 fn read(patch: &[u8]) -> Result<Value, Status> {

@@ -3,6 +3,7 @@ use proptest::prelude::{Strategy, any, prop, prop_assert_eq, prop_oneof, proptes
 use super::*;
 use crate::api::kinds;
 use crate::api::registry::{Kind, Registry};
+use crate::api::schema::{self, FieldValidation};
 use crate::{list, object};
 use std::sync::Arc;
 
@@ -121,7 +122,9 @@ fn other_patches() {
 fn a_result_that_does_not_decode_is_invalid() {
     let made = patched(JSON, &deployment(), r#"[{"op":"replace","path":"/spec/replicas","value":"two"}]"#);
     let made = made.expect("a patch");
-    let error = decode(&info(Kind::DEPLOYMENT), "v1", made, FieldValidation::Warn).expect_err("wrong type");
+    let info = info(Kind::DEPLOYMENT);
+    let refusal = schema::decode(&info, "v1", made.clone(), FieldValidation::Warn).expect_err("wrong type");
+    let error = undecodable(&info, &made, refusal);
     assert!(error.message.starts_with(" \"\" is invalid: patch: Invalid value: \"{\\\"apiVersion\\\""), "{error}");
     let why = "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32";
     assert!(error.message.ends_with(why), "{error}");
