@@ -232,7 +232,10 @@ fn printed(status: &Status, what: &str) -> String {
     let causes = details.map(|details| details.causes.as_slice()).unwrap_or_default();
     if status.reason == "Invalid" && !causes.is_empty() {
         let (kind, name) = details.map(|details| (details.kind.as_str(), details.name.as_str())).expect("details");
-        let lines: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        // What follows the first line is a generated difference.
+        let first = |text: &str| text.lines().next().unwrap_or("").to_owned();
+        let lines: Vec<String> =
+            causes.iter().map(|cause| format!("{}: {}", cause.field, first(&cause.message))).collect();
         return match lines.as_slice() {
             [line] => format!("The {kind} \"{name}\" is invalid: {line}"),
             _ => format!("The {kind} \"{name}\" is invalid: \n* {}", lines.join("\n* ")),

@@ -130,7 +130,10 @@ impl Replay {
     /// Compares with what was printed: texts of the server word for word, texts that only kubectl prints not at all.
     fn check(&mut self, step: &str, outcome: &Outcome, printed: &str) {
         // A generated difference follows the sentence.
-        let sentence = |text: &str| text.split("\n@@").next().unwrap_or("").trim_end().to_owned();
+        let sentence = |text: &str| {
+            let lines = text.lines().take_while(|line| !line.starts_with("@@")).map(str::trim_end);
+            lines.collect::<Vec<_>>().join("\n")
+        };
         let printed = sentence(printed);
         let refused = ["The ", "Error from server"].iter().any(|start| printed.starts_with(start));
         let alone = printed.lines().any(|line| line.starts_with("error: "));
