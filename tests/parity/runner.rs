@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use gpulab::backend::embedded::Embedded;
-use gpulab_cluster::Config;
 use gpulab_cluster::time::{Ties, VirtualTime};
 use gpulab_cluster::world::{Devices, LabNode};
+use gpulab_cluster::{Config, object};
 use serde_json::{Value, json};
 
 use crate::compare::compare;
@@ -59,30 +59,29 @@ pub fn replay(number: &str, ties: Ties, except: fn(&mut Value)) -> Vec<String> {
 }
 
 impl Replay {
-    /// Brings about the recorded start state.
+    /// Brings about the recorded start state: devices of a plugin, or a capacity that was patched, as the recordings
+    /// show; a plugin that is gone leaves its devices behind as unhealthy ones.
     async fn start(experiment: &Experiment, ties: Ties, start: &[Value; 2]) -> Replay {
-        let plugin = plugin(experiment);
+        let there = |start: &Value| !start["nodes"][0]["status"]["capacity"][RESOURCE].is_null();
+        let gone = start.iter().any(|start| start["nodes"][0]["status"]["allocatable"][RESOURCE] == "0");
+        let plugin = gone || plugin(experiment);
         let devices = plugin.then(|| Devices { resource: RESOURCE.into(), count: 4, prefix: "sim-gpu-".into() });
         let nodes = vec![LabNode { name: NODE.into(), devices }];
         let embedded = Embedded::new(&Config { nodes, ties, ..Config::default() });
         let kubectl = Kubectl { client: embedded.client(), embedded, names: BTreeMap::new() };
-        let mut replay =
-            Replay { kubectl, old: BTreeSet::new(), mark: (Duration::ZERO, VirtualTime::EPOCH), report: Vec::new() };
-        replay.settle();
-        let amounts = |side: &str| {
-            start.iter().map(|start| start["nodes"][0]["status"][side][RESOURCE].clone()).collect::<Vec<_>>()
-        };
-        let (capacity, allocatable) = (amounts("capacity"), amounts("allocatable"));
-        if !plugin && !capacity[0].is_null() {
-            let side = |side: &str, amount: &Value| json!({ "op": "add", "path": format!("/status/{side}/{}", RESOURCE.replace('/', "~1")), "value": amount });
-            let patch = json!([side("capacity", &capacity[0]), side("allocatable", &allocatable[1])]);
-            let outcome =
-                replay.kubectl.run(&format!("patch node {NODE} --subresource=status --type=json -p {patch}"), "").await;
+        let mark = (Duration::ZERO, VirtualTime::EPOCH);
+        let mut replay = Replay { kubectl, old: BTreeSet::new(), mark, report: Vec::new() };
+        if gone {
+            let health = object! { "node" => NODE, "health" => "Unhealthy" };
+            let outcome = replay.kubectl.embedded.with(|world| world.configure("kubelet", "health", &health));
             replay.check("00", &outcome, "");
-            if capacity == allocatable {
-                replay.settle();
-            }
+        } else if !plugin && there(&start[0]) {
+            let patch = r#"[{"op":"add","path":"/status/capacity/simulator.accelerator-fleet.io~1gpu","value":"4"}]"#;
+            let command = format!("patch node {NODE} --subresource=status --type=json -p {patch}");
+            let outcome = replay.kubectl.run(&command, "").await;
+            replay.check("00", &outcome, "");
         }
+        replay.kubectl.embedded.with(|world| world.advance(Duration::from_secs(30)));
         replay.old = replay.events().await.into_iter().map(|event| uid(&event)).collect();
         replay.mark.1 = replay.kubectl.embedded.with(|world| world.now());
         replay

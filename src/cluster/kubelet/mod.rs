@@ -199,6 +199,23 @@ impl Component for Kubelet {
                 node.stopped = value.at(&["stopped"]).is_true();
                 node.resuming = !node.stopped;
             }
+            // What the plugin said last: of one device, or of all. The node's status follows with its next look.
+            "health" => {
+                let plugin = node.devices.as_mut().ok_or_else(|| format!("no plugin runs on node '{name}'"))?;
+                let health: gpulab_device::Health = value
+                    .at(&["health"])
+                    .str()
+                    .parse()
+                    .map_err(|error: gpulab_device::DeviceError| error.to_string())?;
+                let inventory = Arc::make_mut(&mut plugin.inventory);
+                let ids: Vec<String> = match value.at(&["device"]).str() {
+                    "" => inventory.devices().iter().map(|device| device.id.clone()).collect(),
+                    id => vec![id.to_owned()],
+                };
+                for id in ids {
+                    inventory.set_health(&id, health).map_err(|error| error.to_string())?;
+                }
+            }
             _ => return Err(format!("kubelet has no setting '{setting}'")),
         }
         Ok(())
