@@ -1,3 +1,30 @@
 //! The vocabulary of scripts, and the session that evaluates them.
 
+mod act;
+mod build;
+mod cleanup;
+mod complete;
+mod convert;
+pub mod docs;
+mod engine;
+mod fault;
+mod input;
+mod kinds;
+mod lab;
+mod learn;
+mod listing;
+mod manifest;
+mod merge;
+mod node;
+mod nodes;
+mod object;
+mod options;
+mod pod;
+mod report;
+mod rows;
 pub mod session;
+mod show;
+mod submit;
+mod suggest;
+mod time;
+mod wait;

@@ -1,7 +1,9 @@
 //! The embedded cluster behind a real `kube::Client`.
 
+mod drive;
 mod service;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpulab_cluster::api::watch::Watch;
@@ -12,11 +14,14 @@ use tokio::sync::mpsc::UnboundedSender;
 #[derive(Clone, Debug)]
 pub struct Embedded {
     shared: Arc<Shared>,
+    /// Set by Ctrl-C.
+    interrupt: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
 struct Shared {
     world: Mutex<World>,
+    config: Mutex<Config>,
     watchers: Mutex<Vec<Watcher>>,
 }
 
@@ -29,8 +34,14 @@ struct Watcher {
 impl Embedded {
     /// A new world.
     pub fn new(config: &Config) -> Embedded {
+        Embedded::interruptible(config, Arc::default())
+    }
+
+    /// A new world whose waits look at `interrupt` between two steps.
+    pub fn interruptible(config: &Config, interrupt: Arc<AtomicBool>) -> Embedded {
         let world = Mutex::new(World::new(config));
-        Embedded { shared: Arc::new(Shared { world, watchers: Mutex::default() }) }
+        let config = Mutex::new(config.clone());
+        Embedded { shared: Arc::new(Shared { world, config, watchers: Mutex::default() }), interrupt }
     }
 
     /// A client of this world. It must be called inside a tokio runtime.
@@ -51,13 +62,21 @@ impl Embedded {
         self.shared.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn config(&self) -> MutexGuard<'_, Config> {
+        self.shared.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watchers(&self) -> MutexGuard<'_, Vec<Watcher>> {
+        self.shared.watchers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn watch(&self, watch: Watch, lines: UnboundedSender<bytes::Bytes>) {
-        self.shared.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(Watcher { watch, lines });
+        self.watchers().push(Watcher { watch, lines });
     }
 
     /// Sends every open watch what it has not seen; forgets those that ended or whose client went away.
     fn pump(&self, world: &World) {
-        let mut watchers = self.shared.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watchers = self.watchers();
         watchers.retain_mut(|watcher| {
             let (events, ends) = world.poll(&mut watcher.watch);
             let sent = events.iter().all(|event| watcher.lines.send(format!("{}\n", event.to_json()).into()).is_ok());
