@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use imbl::shared_ptr::DefaultSharedPtr;
+use imbl::vector::Focus;
 use imbl::{OrdMap, Vector};
 
 use super::amounts::Resources;
@@ -38,8 +40,12 @@ pub struct Cache {
     tainted: usize,
     with_affinity: usize,
     with_anti: usize,
-    changes: u64,
+    epoch: u64,
+    dirty: Vec<Slot>,
 }
+
+/// With more changed nodes than this all of them count as changed.
+const DIRTY: usize = 1024;
 
 impl Cache {
     /// Reads a pod.
@@ -76,6 +82,16 @@ impl Cache {
         let order = Arc::new(order);
         self.order = Some(order.clone());
         order
+    }
+
+    /// The table of nodes, for walks.
+    pub fn walk(&self) -> Focus<'_, NodeInfo, DefaultSharedPtr> {
+        self.nodes.focus()
+    }
+
+    /// Changes with every Node object, and the nodes whose pods have changed since the last call.
+    pub fn changes(&mut self) -> (u64, Vec<Slot>) {
+        (self.epoch, std::mem::take(&mut self.dirty))
     }
 
     /// Whether any node is cordoned.
@@ -129,7 +145,7 @@ impl Cache {
 
     /// Sees a new or changed Node object; returns its state before, if it was there.
     pub fn set_node(&mut self, mut new: NodeInfo) -> Option<NodeInfo> {
-        self.changes += 1;
+        self.epoch += 1;
         let slot = self.slot_for(&new.name);
         let old = self.nodes[slot as usize].clone();
         if !old.present || old.zone() != new.zone() {
@@ -143,7 +159,6 @@ impl Cache {
         (new.requested, new.non_zero) = (old.requested.clone(), old.non_zero);
         (new.with_affinity, new.with_anti) = (old.with_affinity, old.with_anti);
         new.pods = old.pods.clone();
-        new.version = self.changes;
         self.nodes[slot as usize] = new;
         old.present.then_some(old)
     }
@@ -154,10 +169,8 @@ impl Cache {
         let old = self.nodes[slot as usize].clone();
         self.leave_zone(slot, &old.zone());
         self.count_node(&old, -1);
-        self.changes += 1;
-        let node = &mut self.nodes[slot as usize];
-        node.present = false;
-        node.version = self.changes;
+        self.epoch += 1;
+        self.nodes[slot as usize].present = false;
         self.release(slot);
         Some(old)
     }
@@ -205,10 +218,8 @@ impl Cache {
         self.assumed.remove(key);
         let (slot, pod) = self.pods.remove(key)?;
         self.count_pod(&pod, -1);
-        self.changes += 1;
-        let node = &mut self.nodes[slot as usize];
-        node.remove(&pod);
-        node.version = self.changes;
+        self.touch(slot);
+        self.nodes[slot as usize].remove(&pod);
         self.release(slot);
         Some(pod)
     }
@@ -222,10 +233,16 @@ impl Cache {
         let slot = self.slot_for(&pod.node);
         self.count_pod(&pod, 1);
         self.pods.insert(pod.key.clone(), (slot, pod.clone()));
-        self.changes += 1;
-        let node = &mut self.nodes[slot as usize];
-        node.add(pod);
-        node.version = self.changes;
+        self.touch(slot);
+        self.nodes[slot as usize].add(pod);
+    }
+
+    fn touch(&mut self, slot: Slot) {
+        if self.dirty.len() == DIRTY {
+            self.dirty.clear();
+            self.epoch += 1;
+        }
+        self.dirty.push(slot);
     }
 
     fn slot_for(&mut self, name: &Text) -> Slot {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use super::cache::{Cache, Slot};
 use super::diagnosis::Diagnosis;
 use super::framework::{Cycle, Framework, NodeFilter, PreFilter, Rejection};
+use super::memo::{COLUMNS, Memo, Memos};
+use super::node::NodeInfo;
 use super::pod::PodInfo;
 use super::queue::Nominator;
 use crate::api::store::Store;
@@ -72,26 +74,30 @@ pub struct Algorithm {
     pub framework: Framework,
     next_start: usize,
     ties: Ties,
+    memos: Memos,
 }
 
 impl Algorithm {
     /// With these plugins.
     pub fn new(framework: Framework, ties: Ties) -> Algorithm {
-        Algorithm { framework, next_start: 0, ties }
+        Algorithm { framework, next_start: 0, ties, memos: Memos::default() }
+    }
+
+    /// Other plugins from now on.
+    pub fn replace(&mut self, framework: Framework) {
+        self.framework = framework;
+        self.memos = Memos::default();
     }
 
     /// Finds a node for `pod`.
-    pub fn schedule(
-        &mut self,
-        pod: &Arc<PodInfo>,
-        cache: &Cache,
-        order: &[Slot],
-        store: &Store,
-        nominator: &Nominator,
-    ) -> Outcome {
+    pub fn schedule(&mut self, pod: &Arc<PodInfo>, cache: &mut Cache, store: &Store, nominator: &Nominator) -> Outcome {
+        let order = cache.order();
         if order.is_empty() {
             return Outcome::NoNodes;
         }
+        let (epoch, dirty) = cache.changes();
+        self.memos.forget(epoch, &dirty);
+        let (order, cache) = (order.as_slice(), &*cache);
         let cycle = Cycle { pod, cache, order, store };
         let mut diagnosis = Diagnosis { nodes: order.len(), ..Diagnosis::default() };
 
@@ -103,13 +109,19 @@ impl Algorithm {
         // 2. A nominated node is tried alone.
         let nominated = cache.slot(&pod.nominated).filter(|_| !pod.nominated.is_empty());
         if let Some(slot) = nominated
-            && check(&cycle, &filters, nominator, slot).is_none()
+            && check(&cycle, &filters, nominator, cache.node(slot)).is_none()
         {
             return Outcome::Fit(Choice::only(slot));
         }
         // 3. Filter, from where the last cycle stopped, until enough nodes pass.
         let nodes = narrowed.as_deref().unwrap_or(order);
-        let feasible = self.find(&cycle, &filters, nominator, nodes, &mut diagnosis);
+        let Algorithm { framework, next_start, memos, .. } = self;
+        let memo = memos.of(pod);
+        let local = nominator.is_empty() && filters.iter().all(|(at, _)| framework.plugins[*at].local());
+        let search =
+            Search { cycle: &cycle, filters: &filters, nominator, nodes, start: *next_start % nodes.len().max(1) };
+        let feasible = if local { search.remembering(memo, &mut diagnosis) } else { search.plainly(&mut diagnosis) };
+        *next_start = (*next_start + feasible.len() + diagnosis.turned_down) % order.len();
         if feasible.is_empty() {
             return Outcome::Unfit(diagnosis, filters);
         }
@@ -117,7 +129,7 @@ impl Algorithm {
             return Outcome::Fit(Choice { rejected: diagnosis.rejected, ..Choice::only(feasible[0]) });
         }
         // 4. Score, normalise, weigh, sum.
-        let (totals, scores) = self.score(&cycle, &feasible);
+        let (totals, scores) = score(framework, &cycle, &feasible, memo);
         // 5. The highest sum wins.
         let slot = feasible[self.best(&cycle, &feasible, &totals)];
         Outcome::Fit(Choice { slot, feasible, totals, scores, rejected: diagnosis.rejected })
@@ -154,55 +166,6 @@ impl Algorithm {
         Some((filters, narrowed))
     }
 
-    fn find(
-        &mut self,
-        cycle: &Cycle<'_>,
-        filters: &Filters,
-        nominator: &Nominator,
-        nodes: &[Slot],
-        diagnosis: &mut Diagnosis,
-    ) -> Vec<Slot> {
-        let enough = feasible_nodes_to_find(nodes.len());
-        let mut feasible = Vec::with_capacity(enough.min(nodes.len()));
-        let start = if nodes.is_empty() { 0 } else { self.next_start % nodes.len() };
-        for slot in nodes[start..].iter().chain(&nodes[..start]) {
-            match check(cycle, filters, nominator, *slot) {
-                None => {
-                    feasible.push(*slot);
-                    if feasible.len() == enough {
-                        break;
-                    }
-                }
-                Some((plugin, rejection)) => {
-                    diagnosis.plugins |= 1 << plugin;
-                    diagnosis.rejected.push((*slot, plugin, rejection));
-                }
-            }
-        }
-        self.next_start = (self.next_start + feasible.len() + diagnosis.rejected.len()) % cycle.order.len();
-        feasible
-    }
-
-    fn score(&self, cycle: &Cycle<'_>, feasible: &[Slot]) -> (Vec<i64>, Vec<Scores>) {
-        let mut totals = vec![0; feasible.len()];
-        let mut kept = Vec::new();
-        let detailed = cycle.order.len() <= DETAILED;
-        for (at, plugin) in self.framework.plugins.iter().enumerate() {
-            let weight = plugin.weight();
-            let Some(scorer) = (weight > 0).then(|| plugin.pre_score(cycle, feasible)).flatten() else { continue };
-            let mut scores: Vec<i64> = feasible.iter().map(|slot| scorer.score(cycle.cache.node(*slot))).collect();
-            let raw = if detailed { scores.clone() } else { Vec::new() };
-            scorer.normalize(&mut scores);
-            for (total, score) in totals.iter_mut().zip(&scores) {
-                *total += score * weight;
-            }
-            if detailed {
-                kept.push(Scores { plugin: at, raw, normalized: scores });
-            }
-        }
-        (totals, kept)
-    }
-
     /// Among equals the first that passed, which is what the recordings show; with shuffled ties any of them.
     fn best(&self, cycle: &Cycle<'_>, feasible: &[Slot], totals: &[i64]) -> usize {
         let highest = totals.iter().copied().max().unwrap_or(0);
@@ -218,6 +181,115 @@ impl Algorithm {
     }
 }
 
+/// The walk over nodes.
+struct Search<'a> {
+    cycle: &'a Cycle<'a>,
+    filters: &'a Filters,
+    nominator: &'a Nominator,
+    nodes: &'a [Slot],
+    start: usize,
+}
+
+impl Search<'_> {
+    fn order(&self) -> impl Iterator<Item = Slot> {
+        self.nodes[self.start..].iter().chain(&self.nodes[..self.start]).copied()
+    }
+
+    /// Passing nodes, each one checked anew.
+    fn plainly(&self, diagnosis: &mut Diagnosis) -> Vec<Slot> {
+        let enough = feasible_nodes_to_find(self.nodes.len());
+        let mut feasible = Vec::with_capacity(enough);
+        let mut table = self.cycle.cache.walk();
+        for slot in self.order() {
+            let Some(node) = table.get(slot as usize) else { continue };
+            match check(self.cycle, self.filters, self.nominator, node) {
+                None => {
+                    feasible.push(slot);
+                    if feasible.len() == enough {
+                        break;
+                    }
+                }
+                Some((plugin, rejection)) => diagnosis.reject(slot, plugin, rejection),
+            }
+        }
+        feasible
+    }
+
+    /// Passing nodes by what is known of them; reasons are only found out when somebody will see them.
+    fn remembering(&self, memo: &mut Memo, diagnosis: &mut Diagnosis) -> Vec<Slot> {
+        let enough = feasible_nodes_to_find(self.nodes.len());
+        let mut feasible = Vec::with_capacity(enough);
+        let mut table = self.cycle.cache.walk();
+        let mut visited = 0;
+        for slot in self.order() {
+            visited += 1;
+            let fits = memo.verdict(slot).unwrap_or_else(|| {
+                let fits = table.get(slot as usize).is_some_and(|node| run(self.filters, node).is_none());
+                memo.judge(slot, fits);
+                fits
+            });
+            if fits {
+                feasible.push(slot);
+                if feasible.len() == enough {
+                    break;
+                }
+            }
+        }
+        if feasible.is_empty() || self.cycle.order.len() <= DETAILED {
+            for slot in self.order().take(visited) {
+                if let Some((plugin, rejection)) = table.get(slot as usize).and_then(|node| run(self.filters, node)) {
+                    diagnosis.reject(slot, plugin, rejection);
+                }
+            }
+        }
+        diagnosis.turned_down = visited - feasible.len();
+        feasible
+    }
+}
+
+/// Weighted sums, and what each plugin thought when details are kept.
+fn score(framework: &Framework, cycle: &Cycle<'_>, feasible: &[Slot], memo: &mut Memo) -> (Vec<i64>, Vec<Scores>) {
+    let scorers = framework.plugins.iter().enumerate().filter(|(_, plugin)| plugin.weight() > 0);
+    let scorers = scorers.filter_map(|(at, plugin)| Some((at, plugin.local(), plugin.pre_score(cycle, feasible)?)));
+    let scorers: Vec<_> = scorers.collect();
+    let local: Vec<_> =
+        scorers.iter().filter(|(_, local, _)| *local).take(COLUMNS).map(|(_, _, scorer)| scorer).collect();
+    let mut columns = vec![Vec::with_capacity(feasible.len()); local.len()];
+    let mut table = cycle.cache.walk();
+    for slot in feasible {
+        let scores = memo.scores(*slot, || {
+            let mut scores = [0; COLUMNS];
+            if let Some(node) = table.get(*slot as usize) {
+                for (score, scorer) in scores.iter_mut().zip(&local) {
+                    *score = scorer.score(node) as i32;
+                }
+            }
+            scores
+        });
+        for (column, score) in columns.iter_mut().zip(scores) {
+            column.push(i64::from(score));
+        }
+    }
+    let mut columns = columns.into_iter();
+    let (mut totals, mut kept) = (vec![0; feasible.len()], Vec::new());
+    let detailed = cycle.order.len() <= DETAILED;
+    for (at, local, scorer) in &scorers {
+        let known = if *local { columns.next() } else { None };
+        let mut scores =
+            known.unwrap_or_else(|| feasible.iter().map(|slot| scorer.score(cycle.cache.node(*slot))).collect());
+        let raw = if detailed { scores.clone() } else { Vec::new() };
+        scorer.normalize(&mut scores);
+        let weight = framework.plugins[*at].weight();
+        for (total, score) in totals.iter_mut().zip(&scores) {
+            *total += score * weight;
+        }
+        if detailed {
+            kept.push(Scores { plugin: *at, raw, normalized: scores });
+        }
+    }
+    (totals, kept)
+}
+
 impl Choice {
     fn only(slot: Slot) -> Choice {
         Choice { slot, feasible: vec![slot], totals: Vec::new(), scores: Vec::new(), rejected: Vec::new() }
@@ -226,8 +298,12 @@ impl Choice {
 
 /// Whether the pod passes on a node. Pods of at least its priority that are nominated to the node count as if they were
 /// there; it must also pass without them, for they may never come.
-pub fn check(cycle: &Cycle<'_>, filters: &Filters, nominator: &Nominator, slot: Slot) -> Option<(usize, Rejection)> {
-    let node = cycle.cache.node(slot);
+pub fn check(
+    cycle: &Cycle<'_>,
+    filters: &Filters,
+    nominator: &Nominator,
+    node: &NodeInfo,
+) -> Option<(usize, Rejection)> {
     let nominated: Vec<Arc<PodInfo>> = nominator.above(&node.name, cycle.pod);
     if !nominated.is_empty() {
         let (mut node, mut filters) = (node.clone(), copy(filters));
@@ -245,7 +321,7 @@ pub fn check(cycle: &Cycle<'_>, filters: &Filters, nominator: &Nominator, slot: 
 }
 
 /// The first rejection of the filters in order.
-pub fn run(filters: &Filters, node: &super::node::NodeInfo) -> Option<(usize, Rejection)> {
+pub fn run(filters: &Filters, node: &NodeInfo) -> Option<(usize, Rejection)> {
     filters.iter().find_map(|(plugin, filter)| filter.filter(node).map(|rejection| (*plugin, rejection)))
 }
 

@@ -13,8 +13,10 @@ use super::framework::{Code, PluginSet, Reason, Rejection};
 pub struct Diagnosis {
     /// Number of all nodes.
     pub nodes: usize,
-    /// Each node that was looked at: where, which plugin, why.
+    /// Nodes that were turned down: where, by which plugin, why.
     pub rejected: Vec<(Slot, usize, Rejection)>,
+    /// How many nodes were turned down; more than `rejected` when nobody will ask why.
+    pub turned_down: usize,
     /// Said of nodes that were not looked at.
     pub absent: Option<String>,
     /// What PreFilter said; then no node was looked at.
@@ -26,6 +28,13 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
+    /// A node does not pass.
+    pub fn reject(&mut self, slot: Slot, plugin: usize, rejection: Rejection) {
+        self.plugins |= 1 << plugin;
+        self.turned_down += 1;
+        self.rejected.push((slot, plugin, rejection));
+    }
+
     /// How often each reason holds.
     pub fn histogram(&self, resources: &Resources) -> BTreeMap<String, usize> {
         let mut counts: BTreeMap<&Reason, usize> = BTreeMap::new();

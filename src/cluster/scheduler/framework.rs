@@ -196,6 +196,11 @@ pub trait Plugin: Debug + Send + Sync {
     fn weight(&self) -> i64 {
         0
     }
+    /// Whether its verdict and score follow from the pod's own rules and requests and the node alone, and not from other
+    /// nodes or the pod's labels.
+    fn local(&self) -> bool {
+        true
+    }
     /// PreEnqueue: whether the pod may enter the active queue.
     fn may_enqueue(&self, _pod: &PodInfo) -> bool {
         true

@@ -6,6 +6,7 @@ mod cycle;
 mod diagnosis;
 mod evict;
 mod framework;
+mod memo;
 mod node;
 mod plugins;
 mod pod;
@@ -212,8 +213,7 @@ impl Scheduler {
             let text = format!("skip schedule deleting pod: {}", pod.key);
             return event(cx, &object, true, "FailedScheduling", "Scheduling", &text);
         }
-        let order = self.cache.order();
-        match self.algorithm.schedule(&pod, &self.cache, &order, &cx.server.store, &self.queue.nominator) {
+        match self.algorithm.schedule(&pod, &mut self.cache, &cx.server.store, &self.queue.nominator) {
             Outcome::NoNodes => {
                 // Nothing is under way that could help, so nobody waits for the next try.
                 self.retry(&pod, Urgency::Background, cx);
@@ -410,7 +410,7 @@ impl Component for Scheduler {
             return Err(format!("the scheduler has no setting '{setting}'; it has profile"));
         }
         let strategy = Strategy::of(value)?;
-        self.algorithm.framework = Framework::new(plugins::default_plugins(&strategy));
+        self.algorithm.replace(Framework::new(plugins::default_plugins(&strategy)));
         Ok(())
     }
 }

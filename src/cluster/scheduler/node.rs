@@ -36,8 +36,6 @@ pub struct NodeInfo {
     pub images: Arc<[(Text, i64)]>,
     /// Whether the Node object exists; pods may be bound to a name that has none.
     pub present: bool,
-    /// Raised by every change.
-    pub version: u64,
 }
 
 impl NodeInfo {

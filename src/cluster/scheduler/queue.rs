@@ -90,6 +90,11 @@ impl Nominator {
         nominated.filter(|other| other.priority >= pod.priority && other.uid != pod.uid).cloned().collect()
     }
 
+    /// Whether no pod is nominated.
+    pub fn is_empty(&self) -> bool {
+        self.by_node.is_empty()
+    }
+
     /// All pods nominated to `node`.
     pub fn on(&self, node: &str) -> &[Arc<PodInfo>] {
         self.by_node.get(node).map_or(&[], Vec::as_slice)

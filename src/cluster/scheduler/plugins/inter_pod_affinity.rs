@@ -54,6 +54,10 @@ impl Plugin for InterPodAffinity {
         2
     }
 
+    fn local(&self) -> bool {
+        false
+    }
+
     fn pre_filter(&self, cycle: &Cycle<'_>) -> PreFilter {
         let own = affinity(cycle.pod);
         let bare = own.required.is_empty() && own.anti.is_empty();

@@ -53,6 +53,10 @@ impl Plugin for PodTopologySpread {
         2
     }
 
+    fn local(&self) -> bool {
+        false
+    }
+
     fn pre_filter(&self, cycle: &Cycle<'_>) -> PreFilter {
         let constraints = hard(&cycle.pod.rules);
         if constraints.is_empty() {

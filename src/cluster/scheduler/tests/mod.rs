@@ -99,8 +99,26 @@ impl Lab {
     fn pod(&mut self, name: &str, requests: &[(&str, &str)], change: impl FnOnce(&mut Value)) {
         let mut pod = pod(name, requests);
         change(&mut pod);
-        self.create(Kind::POD, "default", pod);
+        self.submit(pod);
         self.settle();
+    }
+
+    /// Creates a pod. A priority in it is taken for that of a class, which is made when it is new.
+    fn submit(&mut self, mut pod: Value) {
+        if let Some(priority) = pod.remove(&["spec", "priority"]) {
+            let policy = pod.remove(&["spec", "preemptionPolicy"]).unwrap_or("PreemptLowerPriority".into());
+            let name = format!("p{}-{}", priority.int(), policy.str().to_lowercase());
+            if self.world.server.store.get(&ObjectKey::new(Kind::PRIORITY_CLASS, "", name.as_str())).is_none() {
+                let class = object! {
+                    "apiVersion" => "scheduling.k8s.io/v1", "kind" => "PriorityClass",
+                    "metadata" => object! { "name" => name.as_str() }, "value" => priority,
+                    "preemptionPolicy" => policy,
+                };
+                self.create(Kind::PRIORITY_CLASS, "", class);
+            }
+            pod.set(&["spec", "priorityClassName"], name);
+        }
+        self.create(Kind::POD, "default", pod);
     }
 
     fn settle(&mut self) {

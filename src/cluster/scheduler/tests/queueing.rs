@@ -62,7 +62,7 @@ fn the_more_important_pod_goes_first() {
     for (name, priority) in [("low", 1), ("high", 2)] {
         let mut pod = pod(name, &[(GPU, "1")]);
         pod.set(&["spec", "priority"], priority);
-        lab.create(Kind::POD, "default", pod);
+        lab.submit(pod);
     }
     lab.settle();
     assert_eq!([lab.place("high"), lab.place("low")], ["n", ""]);
