@@ -2,6 +2,9 @@
 
 use crate::time::{Ties, VirtualTime};
 
+/// Node annotation whose value `fake` makes a fleet node: ready at once, its pods run at once.
+pub const FLEET_NODE: &str = "kwok.x-k8s.io/node";
+
 /// How a world begins.
 #[derive(Clone, Debug)]
 pub struct Config {

@@ -11,7 +11,7 @@ use super::event_about;
 use crate::api::registry::{Kind, Part};
 use crate::api::store::{Change, ObjectKey};
 use crate::component::{Component, Context, Planner, Work, WorkQueue};
-use crate::kubelet::FLEET_NODE;
+use crate::config::FLEET_NODE;
 use crate::object;
 use crate::time::{Urgency, VirtualTime};
 use crate::value::{Text, Value};

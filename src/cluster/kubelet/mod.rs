@@ -22,6 +22,7 @@ use imbl::OrdMap;
 use crate::api::registry::Kind;
 use crate::api::store::{Change, ObjectKey};
 use crate::component::{Component, Context, Planner, Work, WorkQueue};
+pub use crate::config::FLEET_NODE;
 use crate::config::{Config, Devices, LabNode};
 use crate::time::VirtualTime;
 use crate::value::{Text, Value};
@@ -35,8 +36,6 @@ pub const EXIT_CODE: &str = "gpulab.dev/exit-code";
 /// Pod annotation, set on a running pod: the programs of its containers end now with this exit code. A new value ends
 /// them again if they were restarted.
 pub const FINISH: &str = "gpulab.dev/finish";
-/// Node annotation whose value `fake` makes a fleet node.
-pub const FLEET_NODE: &str = "kwok.x-k8s.io/node";
 /// Pod annotation: a Job's pod on a fleet node does not end by itself.
 pub const HOLD: &str = "hold";
 

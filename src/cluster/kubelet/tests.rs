@@ -352,3 +352,99 @@ fn a_jobs_pod_on_a_fleet_node_completes_unless_it_is_held() {
     assert_eq!(container.at(&["state", "terminated", "reason"]).str(), "Completed");
     assert!(!container.at(&["ready"]).is_true() && !container.at(&["started"]).is_null());
 }
+
+fn delete(world: &mut World, key: &ObjectKey, grace: Option<i64>) {
+    let caller = Caller { now: world.now(), manager: "test" };
+    let options = crate::api::DeleteOptions { grace_period_seconds: grace, ..Default::default() };
+    world.server.delete(&caller, key, &options).unwrap();
+    world.react();
+}
+
+/// Seconds since the beginning.
+fn clock(world: &World) -> u64 {
+    world.now().since(Config::default().epoch).as_secs()
+}
+
+#[test]
+fn a_deleted_pod_is_told_to_stop_ends_and_goes() {
+    let mut world = world(false);
+    let key = run(&mut world, pod("one", "1"), NODE);
+    settle(&mut world);
+    delete(&mut world, &key, None);
+    let mut phases = Vec::new();
+    while let Some(pod) = world.server.store.get(&key) {
+        phases.push(pod.at(&["status", "phase"]).str().to_owned());
+        world.step();
+    }
+    phases.dedup();
+    // The program of a pause container ends at once with 0.
+    assert_eq!((phases, clock(&world)), (vec!["Running".to_owned(), "Succeeded".to_owned()], 2));
+    assert!(events(&world, "one").contains(&"Killing x1 Stopping container c".to_owned()));
+}
+
+#[test]
+fn a_program_that_ignores_the_signal_is_killed_after_its_grace() {
+    let mut world = world(false);
+    let mut deaf = pod("deaf", "1");
+    deaf.set(&["spec", "terminationGracePeriodSeconds"], 12);
+    let command = list!["/bin/sh", "-c", "trap '' TERM; while true; do sleep 1; done"];
+    let mut containers = deaf.at(&["spec", "containers"]).clone();
+    containers.as_list_mut()[0].set(&["command"], command);
+    deaf.set(&["spec", "containers"], containers);
+    let key = run(&mut world, deaf, NODE);
+    settle(&mut world);
+    delete(&mut world, &key, None);
+    world.advance(Duration::from_secs(11));
+    assert_eq!(phase(&world, &key), "Running");
+    assert!(status(&world, &key).at(&["conditions"]).items()[2].at(&["status"]).str() == "True");
+    let mut last = Value::Null;
+    while let Some(pod) = world.server.store.get(&key) {
+        last = pod.clone();
+        world.step();
+    }
+    let ended = last.at(&["status", "containerStatuses"]).items()[0].at(&["state", "terminated"]).clone();
+    assert_eq!((ended.at(&["exitCode"]).int(), ended.at(&["reason"]).str()), (137, "Error"));
+    assert_eq!((last.at(&["status", "phase"]).str(), clock(&world)), ("Failed", 13));
+}
+
+#[test]
+fn a_second_deletion_shortens_the_grace_and_zero_removes_at_once() {
+    let mut world = world(false);
+    let mut deaf = pod("deaf", "1");
+    let mut containers = deaf.at(&["spec", "containers"]).clone();
+    containers.as_list_mut()[0].set(&["command"], list!["sleep", "3600"]);
+    deaf.set(&["spec", "containers"], containers);
+    let key = run(&mut world, deaf.clone(), NODE);
+    settle(&mut world);
+    delete(&mut world, &key, None);
+    world.advance(Duration::from_secs(5));
+    delete(&mut world, &key, Some(4));
+    while world.server.store.get(&key).is_some() {
+        world.step();
+    }
+    assert_eq!(clock(&world), 10);
+    let key = run(&mut world, deaf, NODE);
+    settle(&mut world);
+    delete(&mut world, &key, Some(0));
+    assert!(world.server.store.get(&key).is_none());
+    settle(&mut world);
+}
+
+#[test]
+fn pods_with_a_terminal_phase_or_without_a_node_go_at_once_and_fleet_pods_soon() {
+    let mut world = world(false);
+    fleet_node(&mut world, "a");
+    let done = run(&mut world, pod("done", "1"), NODE);
+    let fleet = run(&mut world, pod("fleet", "1"), "a");
+    settle(&mut world);
+    patch(&mut world, &done, &["metadata", "annotations", super::FINISH], "0");
+    settle(&mut world);
+    delete(&mut world, &done, None);
+    assert!(world.server.store.get(&done).is_none());
+    let before = clock(&world);
+    delete(&mut world, &fleet, None);
+    assert!(world.server.store.get(&fleet).unwrap().is_deleting());
+    settle(&mut world);
+    assert!(world.server.store.get(&fleet).is_none());
+    assert_eq!(clock(&world), before);
+}
