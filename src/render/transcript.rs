@@ -12,6 +12,8 @@ use crate::render::style::{Look, bold, dim, harmless, wrap};
 pub struct Transcript {
     look: Look,
     last: Cell<Part>,
+    /// Whether the last output had several lines, as a table has.
+    tall: Cell<bool>,
     asked: Cell<bool>,
 }
 
@@ -29,7 +31,7 @@ enum Part {
 impl Transcript {
     /// An empty one.
     pub fn new(look: Look) -> Transcript {
-        Transcript { look, last: Cell::new(Part::Nothing), asked: Cell::new(false) }
+        Transcript { look, last: Cell::new(Part::Nothing), tall: Cell::new(false), asked: Cell::new(false) }
     }
 
     /// The head of a lesson.
@@ -45,7 +47,7 @@ impl Transcript {
             Event::Step { source, .. } => {
                 self.part(Part::Step, format!("{}\n", dim(&format!("> {}", harmless(source)))))
             }
-            Event::Print(text) => self.part(Part::Output, ended(harmless(text))),
+            Event::Print(text) => self.output(ended(harmless(text))),
             Event::Pause => String::new(),
             Event::Prediction { question, choices, answer, given } => {
                 let mut text = if self.asked.take() { String::new() } else { self.question(question, choices) };
@@ -90,6 +92,14 @@ impl Transcript {
         let counts = format!("{} of {} {findings} {holds}", outcome.held, outcome.findings);
         let label = label.map_or_else(String::new, |label| format!("{}{}", self.look.dot(), label_text(label)));
         self.part(Part::Prose, format!("{}{label}\n", bold(&counts)))
+    }
+
+    /// Output, with a blank line between two tables.
+    fn output(&self, text: String) -> String {
+        let tall = text.matches('\n').count() > 1;
+        let tables = self.tall.replace(tall) && tall && self.last.get() == Part::Output;
+        let text = self.part(Part::Output, text);
+        if tables { format!("\n{text}") } else { text }
     }
 
     /// Puts a blank line where the kind of text changes.
@@ -159,6 +169,8 @@ mod tests {
             Event::Step { line: 3, source: "print(1)".into() },
             Event::Print("1".into()),
             Event::Print("2\n".into()),
+            Event::Print("NAME\na".into()),
+            Event::Print("NAME\nb".into()),
             prediction,
             finding(true),
             finding(false),
