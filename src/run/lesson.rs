@@ -93,7 +93,7 @@ impl Script {
     /// When the header is malformed, with its place.
     pub fn parse(name: &str, text: &str) -> Result<Script, Error> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let source = text.strip_prefix("#!").map_or_else(|| text.to_owned(), |rest| format!("//{rest}"));
+        let source = text.strip_prefix("#!").map_or_else(|| text.to_owned(), |rest| format!("// {rest}"));
         let header = parse_header(name, &source)?;
         Ok(Script { name: name.to_owned(), source, header })
     }
@@ -251,7 +251,7 @@ print(1);
         assert_eq!(header.story, "Four machines, five patients.");
         assert_eq!(header.simulated, "No GPU: only numbers.");
         assert_eq!(header.backends, ["embedded", "kube"]);
-        assert!(script.source.starts_with("///usr/bin"));
+        assert!(script.source.starts_with("// /usr/bin"));
         assert_eq!(script.source.lines().count(), LESSON.lines().count());
     }
 
