@@ -72,7 +72,7 @@ pub struct DeleteOptions {
     pub dry_run: bool,
 }
 
-/// The API server's state. Requests of clients arrive through [`request`](crate::api::request); components call the
+/// The API server's state. Requests of clients arrive through [`request`]; components call the
 /// verbs directly. Both take the same path below decoding.
 #[derive(Clone, Debug)]
 pub struct Server {
