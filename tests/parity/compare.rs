@@ -2,14 +2,15 @@
 //!
 //! The objects must equal one of the recordings as a whole (a mixture of two outcomes of a race is no outcome); a list
 //! of events of one source about one thing may equal either. Things of one class are paired with the recorded ones
-//! that they resemble most; nodes that differ only in their names may be exchanged.
+//! that they resemble most; equal nodes may be exchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::shape::{Facts, Thing, facts, list};
+use crate::exchange::exchanges;
+use crate::shape::{Facts, Thing, facts};
 
 /// One fact that no recording shows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +48,7 @@ pub fn compare(observation: &Value, recordings: &[Value]) -> Verdict {
     let recorded: Vec<Facts> = recordings.iter().map(facts).collect();
     let mut best: Option<Verdict> = None;
     for exchange in exchanges(observation) {
-        let verdict = judge(&facts(&exchanged(observation, &exchange)), &recorded);
+        let verdict = judge(&facts(&exchange.apply(observation)), &recorded);
         if best.as_ref().is_none_or(|best| verdict.differences.len() < best.differences.len()) {
             best = Some(verdict);
         }
@@ -182,93 +183,4 @@ fn differ(left: &Value, right: &Value, path: String, found: &mut Vec<(String, Va
         _ if left != right => found.push((path, left.clone(), right.clone())),
         _ => {}
     }
-}
-
-/// Every way to exchange the names of equal nodes, the one that changes nothing first.
-fn exchanges(observation: &Value) -> Vec<BTreeMap<String, String>> {
-    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for node in list(&observation["nodes"]) {
-        let name = node["metadata"]["name"].as_str().expect("a name").to_owned();
-        let alone = serde_json::json!({ "nodes": [renamed(node, &|other| if other == name { "<node>".into() } else { other.into() })] });
-        let all = facts(&alone).into_values().flatten().map(|thing| thing.facts.to_string()).collect();
-        groups.entry(all).or_default().push(name);
-    }
-    let mut exchanges = vec![BTreeMap::new()];
-    for names in groups.values() {
-        let orders = permutations(names);
-        exchanges = orders
-            .iter()
-            .flat_map(|order| {
-                exchanges.iter().map(|exchange| {
-                    let mut exchange = exchange.clone();
-                    exchange.extend(names.iter().cloned().zip(order.iter().cloned()));
-                    exchange
-                })
-            })
-            .collect();
-    }
-    exchanges
-}
-
-fn permutations(names: &[String]) -> Vec<Vec<String>> {
-    let Some((first, rest)) = names.split_first() else {
-        return vec![Vec::new()];
-    };
-    let insert = |tail: Vec<String>| {
-        (0..=tail.len()).map(move |at| {
-            let mut order = tail.clone();
-            order.insert(at, first.clone());
-            order
-        })
-    };
-    let mut orders: Vec<Vec<String>> = permutations(rest).into_iter().flat_map(insert).collect();
-    orders.sort_by_key(|order| order != names);
-    orders
-}
-
-fn exchanged(observation: &Value, exchange: &BTreeMap<String, String>) -> Value {
-    renamed(observation, &|name| exchange.get(name).cloned().unwrap_or_else(|| name.to_owned()))
-}
-
-/// Renames nodes wherever an observation names them.
-fn renamed(value: &Value, rename: &dyn Fn(&str) -> String) -> Value {
-    let is_node = value["kind"] == "Node";
-    match value {
-        Value::Object(map) => map
-            .iter()
-            .map(|(key, item)| {
-                let item = match (key.as_str(), item) {
-                    ("nodeName" | "nominatedNodeName" | "kubernetes.io/hostname", Value::String(name)) => {
-                        rename(name).into()
-                    }
-                    ("metadata", _) if is_node => {
-                        let mut metadata = renamed(item, rename);
-                        metadata["name"] = rename(item["name"].as_str().expect("a name")).into();
-                        metadata
-                    }
-                    ("object", Value::String(object)) => match object.strip_prefix("Node/") {
-                        Some(name) => format!("Node/{}", rename(name)).into(),
-                        None => item.clone(),
-                    },
-                    ("message", Value::String(message)) => sentence(message, rename).into(),
-                    _ => renamed(item, rename),
-                };
-                (key.clone(), item)
-            })
-            .collect(),
-        Value::Array(list) => list.iter().map(|item| renamed(item, rename)).collect(),
-        other => other.clone(),
-    }
-}
-
-/// Renames the nodes of `Successfully assigned default/p to n` and `Node n event: Registered Node n in Controller`.
-fn sentence(message: &str, rename: &dyn Fn(&str) -> String) -> String {
-    let named = message.starts_with("Node ") || message.starts_with("Successfully assigned ");
-    let mut before = "";
-    let words = message.split(' ').map(|word| {
-        let node = named && (before == "Node" || before == "to");
-        before = word;
-        if node { rename(word) } else { word.to_owned() }
-    });
-    words.collect::<Vec<_>>().join(" ")
 }
