@@ -12,6 +12,7 @@ mod workloads;
 
 use std::sync::Arc;
 
+use super::custom;
 use super::registry::{Kind, KindInfo, Registry, Strategy};
 use crate::value::Text;
 
@@ -62,14 +63,20 @@ pub fn register(registry: &mut Registry) {
         scheduling::priority_class(),
         scheduling::lease(),
         policy::info(),
-        policy::custom_resource_definition(),
+        custom::definition_kind(),
     ] {
         registry.add(info);
     }
 }
 
 /// A kind of version `v1` in a namespace, without generation and subresources.
-fn kind(group: &str, kind: &str, plural: &str, short: &[&str], strategy: impl Strategy + 'static) -> KindInfo {
+pub(super) fn kind(
+    group: &str,
+    kind: &str,
+    plural: &str,
+    short: &[&str],
+    strategy: impl Strategy + 'static,
+) -> KindInfo {
     KindInfo {
         id: Kind(0),
         group: group.into(),
@@ -88,6 +95,6 @@ fn kind(group: &str, kind: &str, plural: &str, short: &[&str], strategy: impl St
     }
 }
 
-fn words(words: &[&str]) -> Vec<Text> {
+pub(super) fn words(words: &[&str]) -> Vec<Text> {
     words.iter().map(|word| Text::from(*word)).collect()
 }

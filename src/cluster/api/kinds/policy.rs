@@ -1,4 +1,4 @@
-//! `policy/v1` PodDisruptionBudget and `apiextensions.k8s.io/v1` CustomResourceDefinition.
+//! `policy/v1` PodDisruptionBudget.
 //!
 //! Source: `pkg/apis/policy/validation`, `pkg/registry/policy/poddisruptionbudget`.
 
@@ -8,8 +8,8 @@ use super::super::registry::{KindInfo, Strategy};
 use super::super::schema::Schema;
 use super::super::status::FieldError;
 use super::{words, workloads};
+use crate::object;
 use crate::value::Value;
-use crate::{object, value};
 
 /// PodDisruptionBudget.
 pub(super) fn info() -> KindInfo {
@@ -55,35 +55,5 @@ impl Strategy for Budget {
             errors.not_supported(&at.field("unhealthyPodEvictionPolicy"), policy, &known);
         }
         errors.0
-    }
-}
-
-/// CustomResourceDefinition.
-pub(super) fn custom_resource_definition() -> KindInfo {
-    KindInfo {
-        namespaced: false,
-        generation: true,
-        categories: words(&["api-extensions"]),
-        subresources: words(&["status"]),
-        ..super::kind(
-            "apiextensions.k8s.io",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-            &["crd", "crds"],
-            Definition,
-        )
-    }
-}
-
-#[derive(Debug)]
-struct Definition;
-
-impl Strategy for Definition {
-    fn schema(&self, _version: &str) -> Schema {
-        Schema::named("CustomResourceDefinition")
-    }
-
-    fn prepare_create(&self, object: &mut value::Value) {
-        object.remove(&["status"]);
     }
 }
