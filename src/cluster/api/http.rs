@@ -10,7 +10,7 @@ use super::options::{self, Query};
 use super::registry::{Kind, KindInfo, Part};
 use super::request::{Body, Request, Response};
 use super::schema::{self, FieldValidation};
-use super::status::Status;
+use super::status::{FieldError, Status};
 use super::store::ObjectKey;
 use super::watch::{View, Watch};
 use super::{Caller, DeleteOptions, Server, discovery, event_forms, go_json, patch, table};
@@ -257,7 +257,7 @@ impl Server {
     pub(super) fn patch(&mut self, target: &Target, call: &Call<'_>, part: Part) -> Result<Response, Status> {
         let dry_run = call.query.dry_run("PatchOptions")?;
         let mode = call.query.field_validation("PatchOptions")?;
-        let media = patch_media(call.request, self.registry.is_custom(target.info.id))?;
+        let media = patch_media(call, self.registry.is_custom(target.info.id))?;
         let current = self.show(target, Form::Object, call.now, self.stored(target)?);
         let patched = patch::apply(&target.info, &target.version, media, &current, &call.request.body)?;
         let (object, warnings) = self
@@ -485,8 +485,8 @@ fn check_name(target: &Target, object: &Value) -> Result<(), Status> {
 }
 
 /// The kind of patch; server-side apply has its place here and is refused until it is built.
-fn patch_media(request: &Request, custom: bool) -> Result<&str, Status> {
-    let media = request.content_type.split(';').next().unwrap_or("").trim();
+fn patch_media<'a>(call: &Call<'a>, custom: bool) -> Result<&'a str, Status> {
+    let media = call.request.content_type.split(';').next().unwrap_or("").trim();
     match media {
         "application/json-patch+json" | "application/merge-patch+json" => Ok(media),
         "application/strategic-merge-patch+json" if !custom => Ok(media),
@@ -496,6 +496,14 @@ fn patch_media(request: &Request, custom: bool) -> Result<&str, Status> {
             Err(Status::new(415, "UnsupportedMediaType", message))
         }
         "application/apply-patch+yaml" => {
+            if call.query.get("fieldManager").is_none() {
+                let error = FieldError::required("fieldManager", "is required for apply patch");
+                return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+            }
+            let body = Value::from_json(&call.request.body).unwrap_or_default();
+            if !body.at(&["metadata", "managedFields"]).is_null() {
+                return Err(Status::bad_request("metadata.managedFields must be nil"));
+            }
             Err(Status::new(415, "UnsupportedMediaType", "gpulab does not support server-side apply yet"))
         }
         _ => {

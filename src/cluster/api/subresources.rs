@@ -154,7 +154,7 @@ fn user() -> Value {
     object! {
         "username" => "admin", "groups" => crate::list!["system:masters", "system:authenticated"],
         "extra" => object! {
-            "authentication.kubernetes.io/credential-id" => crate::list!["X509SHA256=0"],
+            "authentication.kubernetes.io/credential-id" => crate::list!["X509SHA256=6770756c61626770756c61626770756c61626770756c61626770756c61626770"],
         },
     }
 }
