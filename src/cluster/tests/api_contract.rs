@@ -60,8 +60,8 @@ const APPLY: &str = "server-side apply follows with real clients";
 const UNSERVED: &str = "the kind is not served yet";
 const KUEUE: &str = "Kueue's kinds come with Kueue";
 
-/// After these the recorder asked again before the scheduler had seen anything.
-const HASTY: [&str; 1] = ["02-create-read 1"];
+/// After these the recorder asked again before scheduler and controllers had done anything.
+const HASTY: [&str; 2] = ["02-create-read 1", "06-delete 16"];
 
 struct Replay {
     world: World,
