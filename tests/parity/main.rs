@@ -1,8 +1,8 @@
 //! Replays recorded experiments on the embedded cluster and compares everything that a user could see.
 //!
-//! Experiments 01 and 02 patch the capacity of a node without plugin. In 05 a plugin serves the four devices: the pods'
-//! statuses name them. 20 to 25 begin with a real node whose plugin is gone (capacity 4, allocatable 0); it takes no
-//! part beyond being counted.
+//! Experiments 01 and 02 patch the capacity of a node without plugin. In 05 and 23b a plugin serves the four devices: the
+//! pods' statuses name them. The others begin with a real node whose plugin is gone (capacity 4, allocatable 0); it
+//! takes no part beyond being counted.
 
 mod compare;
 mod evidence;
@@ -16,8 +16,9 @@ use evidence::Experiment;
 use gpulab_cluster::time::Ties;
 use serde_json::{Value, json};
 
-/// Every experiment that is replayed.
-const EXPERIMENTS: [&str; 10] = ["01", "02", "05", "20", "20b", "21", "24", "24b", "24c", "25"];
+/// Every experiment that is carried along.
+const EXPERIMENTS: [&str; 15] =
+    ["01", "02", "05", "20", "20b", "21", "22", "23", "23b", "24", "24b", "24c", "25", "26", "27"];
 
 /// Replays an experiment and fails with everything that differs.
 fn holds(number: &str) {
@@ -93,6 +94,33 @@ fn experiment_24c_preferred_affinity() {
 #[test]
 fn experiment_25_api_refuses() {
     holds("25");
+}
+
+#[test]
+#[ignore = "needs the controller of disruption budgets"]
+fn experiment_22_cordon_drain() {
+    holds("22");
+}
+
+#[test]
+fn experiment_23_pod_preemption() {
+    holds("23");
+}
+
+#[test]
+fn experiment_23b_nominated_node() {
+    holds("23b");
+}
+
+#[test]
+#[ignore = "needs the controller of jobs"]
+fn experiment_26_job_controller() {
+    holds("26");
+}
+
+#[test]
+fn experiment_27_partial_placement() {
+    holds("27");
 }
 
 #[test]

@@ -136,6 +136,12 @@ fn strip(object: &Value) -> Value {
         status.remove("nodeInfo");
         status.remove("images");
     }
+    // While a pod without limits terminates, this may show what the control group says: an artefact.
+    if object["metadata"]["deletionTimestamp"].is_string()
+        && let Some(status) = object["status"].as_object_mut()
+    {
+        status.remove("resources");
+    }
     if let Some(metadata) = object["metadata"].as_object_mut() {
         for field in ["managedFields", "resourceVersion", "creationTimestamp", "selfLink"] {
             metadata.remove(field);

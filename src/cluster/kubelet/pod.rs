@@ -136,6 +136,10 @@ impl Kubelet {
         let known = Arc::make_mut(&mut run);
         let finish = pod.at(&["metadata", "annotations", FINISH]).text();
         if pod.is_deleting() {
+            if matches!(known.stage, Stage::Starting(_) | Stage::Running) {
+                // Before it stops anything the kubelet reports that it has seen the deletion.
+                self.write(key, known, &pod, cx);
+            }
             stop(known, &node, &pod, cx);
         } else if known.stage == Stage::Running && !finish.is_empty() && finish != known.finish {
             known.finish = finish;
