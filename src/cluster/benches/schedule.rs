@@ -95,6 +95,20 @@ fn run(start: Instant, pods: usize, nodes: usize) -> Figures {
     Figures { created: created - begin, settled: settled - created, bytes, placed, running }
 }
 
+/// Bytes that one pod object takes in a server without any component.
+fn object_bytes(pods: usize) -> u64 {
+    let config = Config { nodes: Vec::new(), ..Config::default() };
+    let mut world = World::new(&config);
+    let memory = resident();
+    let caller = Caller { now: config.epoch, manager: "bench" };
+    for at in 0..pods {
+        if let Err(status) = world.server.create(&caller, Kind::POD, "default", pod(at)) {
+            println!("refused: {status}");
+        }
+    }
+    resident().saturating_sub(memory) / pods.max(1) as u64
+}
+
 fn main() {
     let start = Instant::now();
     let given: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
@@ -102,6 +116,7 @@ fn main() {
         [pods, nodes] => vec![(pods, nodes)],
         _ => vec![(1_000, 125), (10_000, 1_250), (10_000, 5_000), (100_000, 12_500)],
     };
+    println!("{} bytes per pod object alone", object_bytes(sizes[0].0));
     let mut first = 0.0;
     for (pods, nodes) in sizes {
         let figures = run(start, pods, nodes);

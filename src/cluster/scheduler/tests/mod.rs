@@ -2,6 +2,8 @@
 
 mod golden;
 mod parity;
+mod plugins;
+mod properties;
 mod queueing;
 
 use std::time::Duration;
