@@ -1,12 +1,15 @@
 //! Events, in the two forms that real components write.
 //!
-//! The core recorder (kubelet, controllers; client-go `tools/record`) folds repeats of the same text by raising `count`;
+//! The core recorder (kubelet, controllers; client-go `tools/record`) folds repeats of the same text by raising `count`,
+//! combines many similar texts and falls silent about an object that it has told too much about;
 //! the `events.k8s.io` recorder (scheduler; client-go `tools/events`) folds by type, action, reason, reporter and the
 //! regarded object *with its resourceVersion*, and raises `series.count`.
 
-use std::time::Duration;
+mod correlate;
+#[cfg(test)]
+mod tests;
 
-use imbl::{OrdMap, Vector};
+use std::time::Duration;
 
 use crate::api::registry::{Kind, Part};
 use crate::api::store::ObjectKey;
@@ -15,6 +18,7 @@ use crate::object;
 use crate::rng;
 use crate::time::VirtualTime;
 use crate::value::{Text, Value};
+use correlate::{Correlator, Recent};
 
 /// Who reports.
 #[derive(Clone, Copy, Debug)]
@@ -59,40 +63,87 @@ pub struct EventSpec<'a> {
 /// The recorders' memory of what they wrote.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    known: OrdMap<u64, ObjectKey>,
-    order: Vector<u64>,
+    known: Recent<Known>,
+    correlator: Correlator,
     written: u64,
 }
 
-/// How many events the recorders remember for folding (client-go's LRU size).
-const REMEMBERED: usize = 4096;
-/// Core recorder: repeats within this time fold (client-go's aggregation works on live events; the API keeps them 1 h).
+/// An event that was seen, written or not.
+#[derive(Clone, Debug)]
+struct Known {
+    key: ObjectKey,
+    count: i64,
+    first: VirtualTime,
+}
+
+/// Notes are cut at this length, in bytes.
 const NOTE_LIMIT: usize = 1024;
 
 impl Recorder {
-    /// Writes or folds an event.
+    /// Writes or folds an event, unless its source has told too much about its object.
     pub fn record(&mut self, server: &mut Server, now: VirtualTime, event: &EventSpec<'_>) {
-        let key = identity(event);
-        if let Some(known) = self.known.get(&key).cloned()
-            && server.store.get(&known).is_some()
-        {
-            fold(server, now, &known, event);
+        if let Source::Core { component, host } = event.source {
+            self.record_core(server, now, event, component, host);
             return;
         }
-        self.written += 1;
-        let written = self.create(server, now, event);
-        if let Some(written) = written {
-            self.known.insert(key, written);
-            self.order.push_back(key);
-            if self.order.len() > REMEMBERED
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.known.remove(&oldest);
+        let key = identity(event);
+        if let Some(known) = self.known.get(key).filter(|known| server.store.get(&known.key).is_some()) {
+            raise_series(server, now, &known.key.clone());
+            return;
+        }
+        if let Some(key_written) = self.create(server, now, event, event.message, now, 1) {
+            self.known.put(key, Known { key: key_written, count: 1, first: now });
+        }
+    }
+
+    fn record_core(
+        &mut self,
+        server: &mut Server,
+        now: VirtualTime,
+        event: &EventSpec<'_>,
+        component: &str,
+        host: &str,
+    ) {
+        let object = event.regarding.uid();
+        let kind = if event.warning { "Warning" } else { "Normal" };
+        let similar = rng::hash(3, &[component, host, object, kind, event.reason]);
+        let combined = self.correlator.combines(similar, event.message, now);
+        let text = format!("(combined from similar events): {}", event.message);
+        let (key, message) = if combined { (similar, text.as_str()) } else { (identity(event), event.message) };
+        let mut known = self.known.get(key).cloned();
+        if let Some(known) = &mut known {
+            known.count += 1;
+            self.known.put(key, known.clone());
+        }
+        let passes = self.correlator.passes(rng::hash(4, &[component, host, object]), now);
+        let present = known.as_ref().is_some_and(|known| server.store.get(&known.key).is_some());
+        match known {
+            Some(known) if present => {
+                if passes {
+                    raise_count(server, now, &known, message);
+                }
+            }
+            known => {
+                let (count, first) = known.as_ref().map_or((1, now), |known| (known.count, known.first));
+                let name = if passes { self.create(server, now, event, message, first, count) } else { None };
+                // An event that was held back is remembered all the same: it counts if it is ever written.
+                let nobody = || ObjectKey::new(Kind::EVENT, event.regarding.namespace(), "");
+                let key_written = name.or_else(|| known.map(|known| known.key)).unwrap_or_else(nobody);
+                self.known.put(key, Known { key: key_written, count, first });
             }
         }
     }
 
-    fn create(&self, server: &mut Server, now: VirtualTime, event: &EventSpec<'_>) -> Option<ObjectKey> {
+    fn create(
+        &mut self,
+        server: &mut Server,
+        now: VirtualTime,
+        event: &EventSpec<'_>,
+        message: &str,
+        first: VirtualTime,
+        count: i64,
+    ) -> Option<ObjectKey> {
+        self.written += 1;
         let namespace = match event.regarding.namespace() {
             "" => "default",
             namespace => namespace,
@@ -105,7 +156,7 @@ impl Recorder {
             "metadata" => object! { "name" => name.as_str(), "namespace" => namespace },
             "involvedObject" => reference(server, event.kind, event.regarding, event.field_path),
             "type" => if event.warning { "Warning" } else { "Normal" },
-            "reason" => event.reason, "message" => cut(event.message),
+            "reason" => event.reason, "message" => cut(message),
         };
         match event.source {
             Source::Core { component, host } => {
@@ -115,9 +166,9 @@ impl Recorder {
                     source.set(&["host"], host);
                 }
                 made.set(&["source"], source);
-                made.set(&["firstTimestamp"], time.clone());
+                made.set(&["firstTimestamp"], first.rfc3339());
                 made.set(&["lastTimestamp"], time);
-                made.set(&["count"], 1);
+                made.set(&["count"], count);
                 made.set(&["eventTime"], Value::Null);
                 made.set(&["reportingComponent"], component);
                 made.set(&["reportingInstance"], host);
@@ -141,26 +192,26 @@ impl Recorder {
     }
 }
 
-fn fold(server: &mut Server, now: VirtualTime, key: &ObjectKey, event: &EventSpec<'_>) {
+/// A repeat, for the core recorder. An event that vanished in between is simply not raised.
+fn raise_count(server: &mut Server, now: VirtualTime, known: &Known, message: &str) {
+    let Some(mut object) = server.store.get(&known.key).cloned() else { return };
+    object.set(&["count"], known.count);
+    object.set(&["lastTimestamp"], now.rfc3339());
+    object.set(&["message"], cut(message));
+    let _ = server.update(&Caller { now, manager: "event-recorder" }, &known.key, Part::Main, object);
+}
+
+/// A repeat, for the `events.k8s.io` recorder: the first one is posted at once, later ones only with the refresh after
+/// 30 minutes.
+fn raise_series(server: &mut Server, now: VirtualTime, key: &ObjectKey) {
     let Some(mut object) = server.store.get(key).cloned() else { return };
-    match event.source {
-        Source::Core { .. } => {
-            let count = object.at(&["count"]).int();
-            object.set(&["count"], count + 1);
-            object.set(&["lastTimestamp"], now.rfc3339());
-        }
-        Source::New { .. } => {
-            let count = object.at(&["series", "count"]).as_i64().unwrap_or(1);
-            // The first fold is posted at once, later ones only with the refresh after 30 minutes.
-            let last = VirtualTime::parse(object.at(&["series", "lastObservedTime"]).str());
-            if last.is_some_and(|last| now.since(last) < Duration::from_secs(30 * 60)) {
-                return;
-            }
-            object.set(&["series", "count"], count + 1);
-            object.set(&["series", "lastObservedTime"], now.rfc3339_micro());
-        }
+    let count = object.at(&["series", "count"]).as_i64().unwrap_or(1);
+    let last = VirtualTime::parse(object.at(&["series", "lastObservedTime"]).str());
+    if last.is_some_and(|last| now.since(last) < Duration::from_secs(30 * 60)) {
+        return;
     }
-    // An event that vanished in between is simply not raised.
+    object.set(&["series", "count"], count + 1);
+    object.set(&["series", "lastObservedTime"], now.rfc3339_micro());
     let _ = server.update(&Caller { now, manager: "event-recorder" }, key, Part::Main, object);
 }
 
@@ -184,8 +235,11 @@ fn reference(server: &Server, kind: Kind, object: &Value, field_path: &str) -> V
     let info = server.registry.info(kind);
     let mut reference = object! {
         "kind" => info.kind.clone(), "apiVersion" => info.api_version(), "name" => object.name(), "uid" => object.uid(),
-        "resourceVersion" => object.at(&["metadata", "resourceVersion"]).clone(),
     };
+    let version = object.at(&["metadata", "resourceVersion"]);
+    if !version.is_null() {
+        reference.set(&["resourceVersion"], version.clone());
+    }
     if !object.namespace().is_empty() {
         reference.set(&["namespace"], object.namespace());
     }

@@ -7,6 +7,7 @@ use crate::api::request::{Request, Response};
 use crate::api::watch::Watch;
 use crate::component::{Component, Context, Entry, Planner, Work};
 use crate::controllers::deployment::DeploymentController;
+use crate::controllers::disruption::DisruptionController;
 use crate::controllers::garbage_collector::GarbageCollector;
 use crate::controllers::namespace::NamespaceController;
 use crate::controllers::node_lifecycle::NodeLifecycle;
@@ -200,6 +201,7 @@ fn components(config: &Config) -> Vec<Box<dyn Component>> {
         Box::new(NamespaceController::default()),
         Box::new(NodeLifecycle::default()),
         Box::new(PodGarbageCollector::default()),
+        Box::new(DisruptionController::default()),
         Box::new(Scheduler::new(config.ties)),
     ]
 }

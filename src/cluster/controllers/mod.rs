@@ -1,6 +1,7 @@
 //! The controllers, one file each. They meet only in the store.
 
 pub mod deployment;
+pub mod disruption;
 pub mod garbage_collector;
 pub mod namespace;
 pub mod node_lifecycle;

@@ -1,8 +1,10 @@
 //! A world whose pods are bound by the test, so that controllers are tested without a scheduler.
 
+mod budgets;
 mod collection;
 mod deployments;
 mod nodes;
+mod random;
 
 use std::time::Duration;
 
