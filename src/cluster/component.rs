@@ -11,6 +11,7 @@ use crate::api::status::Status;
 use crate::api::store::{Change, ObjectKey};
 use crate::api::{Caller, DeleteOptions, Server};
 use crate::events::{EventSpec, Recorder};
+use crate::plugins::{NodeMessage, Plugins};
 use crate::time::{Agenda, Urgency, VirtualTime};
 use crate::trace::{Decision, Trace};
 use crate::value::{Text, Value};
@@ -68,6 +69,13 @@ pub trait Component: fmt::Debug + Send + Sync + CloneComponent {
     fn observe(&mut self, change: &Change, plan: &mut Planner<'_>);
     /// Does a planned piece of work.
     fn act(&mut self, work: &Work, cx: &mut Context<'_>);
+    /// Hears what reaches a node from outside the API.
+    ///
+    /// # Errors
+    /// A sentence for the user when there is no such node or it cannot be done.
+    fn receive(&mut self, _node: &str, _message: &NodeMessage, _cx: &mut Context<'_>) -> Result<(), String> {
+        Err(format!("{} has no nodes", self.name()))
+    }
     /// Takes a setting of this component (a scheduler profile, …).
     ///
     /// # Errors
@@ -131,6 +139,8 @@ pub struct Context<'a> {
     pub server: &'a mut Server,
     /// The record of decisions.
     pub trace: &'a mut Trace,
+    /// The device plugins.
+    pub plugins: &'a mut dyn Plugins,
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) name: &'static str,
     pub(crate) me: usize,

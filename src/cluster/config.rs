@@ -19,12 +19,52 @@ pub struct Config {
 }
 
 /// A node that the lab brings along.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabNode {
     /// `metadata.name`.
     pub name: String,
     /// Devices that its device plugin advertises; `None` when no plugin runs.
     pub devices: Option<Devices>,
+    /// How its kubelet aligns devices.
+    pub topology: Topology,
+}
+
+/// The topology manager's configuration of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// `--topology-manager-policy`.
+    pub policy: TopologyPolicy,
+    /// Whether a pod is aligned as a whole (`--topology-manager-scope=pod`) rather than container by container.
+    pub pod_scope: bool,
+    /// NUMA nodes of the machine; 0 counts as 1.
+    pub numa_nodes: u32,
+}
+
+/// `--topology-manager-policy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TopologyPolicy {
+    /// Devices come from anywhere.
+    #[default]
+    None,
+    /// The best alignment is taken, whatever it is.
+    BestEffort,
+    /// Only an alignment as narrow as the resources allow is admitted.
+    Restricted,
+    /// Only one NUMA node is admitted.
+    SingleNumaNode,
+}
+
+impl TopologyPolicy {
+    /// The policy of this name, as the kubelet's flag spells it.
+    pub fn parse(name: &str) -> Option<TopologyPolicy> {
+        Some(match name {
+            "none" => TopologyPolicy::None,
+            "best-effort" => TopologyPolicy::BestEffort,
+            "restricted" => TopologyPolicy::Restricted,
+            "single-numa-node" => TopologyPolicy::SingleNumaNode,
+            _ => return None,
+        })
+    }
 }
 
 /// What a node's plugin advertises.
@@ -52,6 +92,7 @@ impl Default for Config {
                     count: 4,
                     prefix: "sim-gpu-".into(),
                 }),
+                topology: Topology::default(),
             }],
         }
     }

@@ -9,6 +9,7 @@ pub mod config;
 pub mod controllers;
 pub mod events;
 pub mod kubelet;
+pub mod plugins;
 pub mod rng;
 pub mod scheduler;
 pub mod time;

@@ -15,6 +15,7 @@ use crate::controllers::pod_gc::PodGarbageCollector;
 use crate::controllers::replica_set::ReplicaSetController;
 use crate::events::Recorder;
 use crate::kubelet::Kubelet;
+use crate::plugins::{Library, NodeMessage, Plugins};
 use crate::scheduler::Scheduler;
 use crate::time::{Agenda, VirtualTime};
 use crate::trace::Trace;
@@ -67,7 +68,7 @@ impl World {
             world.components[me].start(&mut plan);
         }
         for me in 0..world.components.len() {
-            world.act(me, |component, cx| component.boot(cx));
+            world.act(me, &mut Library, |component, cx| component.boot(cx));
             world.react();
         }
         while world.agenda.next().is_some_and(|at| at <= config.epoch) {
@@ -76,19 +77,25 @@ impl World {
         world
     }
 
-    fn act(&mut self, me: usize, what: impl FnOnce(&mut dyn Component, &mut Context<'_>)) {
+    fn act<T>(
+        &mut self,
+        me: usize,
+        plugins: &mut dyn Plugins,
+        what: impl FnOnce(&mut dyn Component, &mut Context<'_>) -> T,
+    ) -> T {
         let component = &mut self.components[me];
         let name = component.name();
         let mut context = Context {
             now: self.now,
             server: &mut self.server,
             trace: &mut self.trace,
+            plugins,
             recorder: &mut self.recorder,
             name,
             me,
             agenda: &mut self.agenda,
         };
-        what(&mut **component, &mut context);
+        what(&mut **component, &mut context)
     }
 
     /// The present moment.
@@ -145,12 +152,17 @@ impl World {
 
     /// Does the next thing on the agenda, moving time to it. `None` when nothing is planned.
     pub fn step(&mut self) -> Option<Step> {
+        self.step_with(&mut Library)
+    }
+
+    /// As [`World::step`], with `plugins` answering what kubelets ask.
+    pub fn step_with(&mut self, plugins: &mut dyn Plugins) -> Option<Step> {
         self.react();
         let (at, _, entry) = self.agenda.pop()?;
         self.now = self.now.max(at);
         let before = self.server.store.revision();
         let name = self.components[entry.component].name();
-        self.act(entry.component, |component, cx| component.act(&entry.work, cx));
+        self.act(entry.component, plugins, |component, cx| component.act(&entry.work, cx));
         let writes = self.server.store.revision() - before;
         self.react();
         Some(Step { at: self.now, component: name, work: entry.work, writes })
@@ -177,6 +189,17 @@ impl World {
             self.step();
         }
         true
+    }
+
+    /// Tells the kubelet of `node` what happened outside the API. Its plugins' answers come from [`Library`].
+    ///
+    /// # Errors
+    /// A sentence for the user when there is no such node or it cannot be done.
+    pub fn tell(&mut self, node: &str, message: &NodeMessage) -> Result<(), String> {
+        let kubelet = self.components.iter().position(|component| component.name() == "kubelet").unwrap_or(0);
+        let told = self.act(kubelet, &mut Library, |component, cx| component.receive(node, message, cx));
+        self.react();
+        told
     }
 
     /// Gives a setting to the component of this name.

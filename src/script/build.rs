@@ -78,7 +78,7 @@ fn rebuild(lab: &Rc<Lab>, options: Dynamic) -> Result<(), Fault> {
     let plugin = options.truth("plugin")?.unwrap_or(true);
     let devices = plugin.then(|| Devices { resource: resource.clone(), count: gpus, prefix: "sim-gpu-".into() });
     config.nodes = (0..options.count("nodes")?.unwrap_or(1))
-        .map(|index| LabNode { name: node_name(index), devices: devices.clone() })
+        .map(|index| LabNode { name: node_name(index), devices: devices.clone(), ..LabNode::default() })
         .collect();
     if let Some(seed) = options.int("seed")? {
         config.seed = seed.cast_unsigned();

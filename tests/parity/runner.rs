@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use gpulab::backend::embedded::Embedded;
+use gpulab_cluster::Config;
+use gpulab_cluster::plugins::NodeMessage;
 use gpulab_cluster::time::{Ties, VirtualTime};
 use gpulab_cluster::world::{Devices, LabNode};
-use gpulab_cluster::{Config, object};
 use serde_json::{Value, json};
 
 use crate::compare::compare;
@@ -66,14 +67,14 @@ impl Replay {
         let gone = start.iter().any(|start| start["nodes"][0]["status"]["allocatable"][RESOURCE] == "0");
         let plugin = gone || plugin(experiment);
         let devices = plugin.then(|| Devices { resource: RESOURCE.into(), count: 4, prefix: "sim-gpu-".into() });
-        let nodes = vec![LabNode { name: NODE.into(), devices }];
+        let nodes = vec![LabNode { name: NODE.into(), devices, ..LabNode::default() }];
         let embedded = Embedded::new(&Config { nodes, ties, ..Config::default() });
         let kubectl = Kubectl { client: embedded.client(), embedded, names: BTreeMap::new() };
         let mark = (Duration::ZERO, VirtualTime::EPOCH);
         let mut replay = Replay { kubectl, old: BTreeSet::new(), mark, report: Vec::new() };
         if gone {
-            let health = object! { "node" => NODE, "health" => "Unhealthy" };
-            let outcome = replay.kubectl.embedded.with(|world| world.configure("kubelet", "health", &health));
+            let stopped = NodeMessage::Stopped { resource: RESOURCE.into() };
+            let outcome = replay.kubectl.embedded.with(|world| world.tell(NODE, &stopped));
             replay.check("00", &outcome, "");
         } else if !plugin && there(&start[0]) {
             let patch = r#"[{"op":"add","path":"/status/capacity/simulator.accelerator-fleet.io~1gpu","value":"4"}]"#;

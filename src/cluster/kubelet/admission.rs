@@ -2,15 +2,12 @@
 //!
 //! Source: `pkg/kubelet/lifecycle/predicate.go`, `pkg/kubelet/cm/devicemanager/manager.go`.
 
-use std::collections::BTreeSet;
-
-use super::pod::Devices;
 use super::resources::{Amounts, of_pod};
-use super::{Node, Plugin};
+use super::{Node, devices};
 use crate::api::quantity::Quantity;
 use crate::api::selector::Selector;
+use crate::component::Context;
 use crate::value::{Text, Value};
-use gpulab_device::Health;
 
 /// Why a pod may not run: `status.reason`, and the sentence of the event.
 #[derive(Debug)]
@@ -19,9 +16,14 @@ pub(super) struct Rejection {
     pub(super) message: String,
 }
 
-/// Admits a pod; gives the devices that each container gets, init containers first.
-pub(super) fn admit(state: &Node, node: &Value, pod: &Value) -> Result<Vec<Devices>, Rejection> {
-    let devices = allocate(state, pod)?;
+/// Admits a pod: its containers get their devices, then the scheduler's checks are made once more.
+pub(super) fn admit(state: &mut Node, node: &Value, pod: &Value, cx: &mut Context<'_>) -> Result<(), Rejection> {
+    devices::allocate(state, node.name(), pod, cx)?;
+    check(state, node, pod)
+}
+
+/// The checks that follow the allocation of devices.
+pub(super) fn check(state: &Node, node: &Value, pod: &Value) -> Result<(), Rejection> {
     check_resources(state, node, pod)?;
     let predicate = |reason: &str, text: &str| {
         Err(Rejection { reason: reason.to_owned(), message: format!("Predicate {reason} failed: {text}") })
@@ -32,64 +34,7 @@ pub(super) fn admit(state: &Node, node: &Value, pod: &Value) -> Result<Vec<Devic
     if !tolerates(pod, node) {
         return predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate");
     }
-    Ok(devices)
-}
-
-fn allocate(state: &Node, pod: &Value) -> Result<Vec<Devices>, Rejection> {
-    let spec = pod.at(&["spec"]);
-    let (initial, apps) = (spec.at(&["initContainers"]).items(), spec.at(&["containers"]).items());
-    let Some(plugin) = &state.devices else { return Ok(vec![Devices::new(); initial.len() + apps.len()]) };
-    let mut taken: BTreeSet<Text> = state.runs.values().flat_map(|run| run.devices(&plugin.resource)).collect();
-    let mut reusable = BTreeSet::new();
-    let mut given = Vec::new();
-    for (position, container) in initial.iter().chain(apps).enumerate() {
-        let limit = container.at(&["resources", "limits", &plugin.resource]);
-        let count = Quantity::parse(limit.str()).map_or(0, Quantity::value);
-        let ids = choose(plugin, &taken, &reusable, usize::try_from(count).unwrap_or(0))?;
-        for id in &ids {
-            reusable.remove(id);
-            taken.insert(id.clone());
-        }
-        // A finished init container leaves its devices to the containers after it; a sidecar keeps them.
-        if position < initial.len() && container.at(&["restartPolicy"]).str() != "Always" {
-            reusable.extend(ids.iter().cloned());
-        }
-        given.push(if ids.is_empty() { Devices::new() } else { vec![(plugin.resource.clone(), ids)] });
-    }
-    Ok(given)
-}
-
-fn choose(
-    plugin: &Plugin,
-    taken: &BTreeSet<Text>,
-    reusable: &BTreeSet<Text>,
-    count: usize,
-) -> Result<Vec<Text>, Rejection> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let refuse = |why: String| {
-        Err(Rejection {
-            reason: "UnexpectedAdmissionError".to_owned(),
-            message: format!("Allocate failed due to {why}, which is unexpected"),
-        })
-    };
-    let resource = &plugin.resource;
-    if plugin.allocatable() == 0 {
-        return refuse(format!("no healthy devices present; cannot allocate unhealthy devices {resource}"));
-    }
-    let mut ids: Vec<Text> = reusable.iter().take(count).cloned().collect();
-    let missing = count - ids.len();
-    let healthy = plugin.inventory.devices().iter().filter(|device| device.health == Health::Healthy);
-    let free: Vec<Text> = healthy.map(|device| Text::from(&device.id)).filter(|id| !taken.contains(id)).collect();
-    if free.len() < missing {
-        return refuse(format!(
-            "requested number of devices unavailable for {resource}. Requested: {missing}, Available: {}",
-            free.len()
-        ));
-    }
-    ids.extend(free.into_iter().take(missing));
-    Ok(ids)
+    Ok(())
 }
 
 fn check_resources(state: &Node, node: &Value, pod: &Value) -> Result<(), Rejection> {
@@ -120,7 +65,8 @@ fn check_resources(state: &Node, node: &Value, pod: &Value) -> Result<(), Reject
         let number = |quantity: Quantity| if name == "cpu" { quantity.milli_value() } else { quantity.value() };
         let used: i64 = active.iter().filter_map(|requests| requests.get(name)).map(|used| number(*used)).sum();
         let mut capacity = number(amount(name));
-        if state.devices.as_ref().is_some_and(|plugin| plugin.resource == name) {
+        // The node counts for at least what its devices are given out for, this pod's among them.
+        if state.manager.held_by(pod.uid()).any(|(holder, _)| holder.resource == name) {
             capacity = capacity.max(used + number(*wanted));
         }
         if number(*wanted) + used > capacity {

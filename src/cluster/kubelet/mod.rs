@@ -5,6 +5,10 @@
 //! have in the real world: ready at once, pods run at once, no events. Any other node has no kubelet.
 
 mod admission;
+mod device_manager;
+#[cfg(test)]
+mod device_tests;
+mod devices;
 mod fleet;
 mod node;
 mod pod;
@@ -13,6 +17,7 @@ mod resources;
 mod status;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +28,11 @@ use crate::api::registry::Kind;
 use crate::api::store::{Change, ObjectKey};
 use crate::component::{Component, Context, Planner, Work, WorkQueue};
 pub use crate::config::FLEET_NODE;
-use crate::config::{Config, Devices, LabNode};
+use crate::config::{Config, LabNode, Topology};
+use crate::plugins::NodeMessage;
 use crate::time::VirtualTime;
 use crate::value::{Text, Value};
-use gpulab_device::Inventory;
+use device_manager::DeviceManager;
 
 /// Pod annotation: how long every container runs before its program ends, as a Go duration (`90s`, `5m`, `1h30m`).
 /// Without it a container runs until it is stopped.
@@ -58,8 +64,10 @@ pub struct Kubelet {
 struct Node {
     /// Position among the lab nodes, for addresses.
     index: usize,
-    /// The devices of the node's plugin, if one runs.
-    devices: Option<Plugin>,
+    manager: DeviceManager,
+    topology: Topology,
+    /// Resources whose capacity the next status has to set to 0.
+    removed: Vec<Text>,
     /// When the next look at the node's status is due.
     next_status: VirtualTime,
     /// When the status was last written.
@@ -75,36 +83,15 @@ struct Node {
     runs: OrdMap<ObjectKey, Arc<pod::Run>>,
 }
 
-/// The in-world stand-in for a device plugin.
-#[derive(Clone, Debug)]
-struct Plugin {
-    resource: Text,
-    inventory: Arc<Inventory>,
-}
-
-impl Plugin {
-    fn new(devices: &Devices) -> Plugin {
-        let ids = (0..devices.count).map(|number| format!("{}{number}", devices.prefix));
-        Plugin { resource: Text::from(&devices.resource), inventory: Arc::new(Inventory::new(ids).unwrap_or_default()) }
-    }
-
-    fn capacity(&self) -> usize {
-        self.inventory.devices().len()
-    }
-
-    fn allocatable(&self) -> usize {
-        let healthy = |device: &&gpulab_device::Device| device.health == gpulab_device::Health::Healthy;
-        self.inventory.devices().iter().filter(healthy).count()
-    }
-}
-
 impl Kubelet {
     /// The kubelets of the configured nodes, and of every fleet node to come.
     pub fn new(config: &Config) -> Kubelet {
         let node = |(index, node): (usize, &LabNode)| {
             let state = Node {
                 index,
-                devices: node.devices.as_ref().map(Plugin::new),
+                manager: devices::manager(node),
+                topology: node.topology,
+                removed: Vec::new(),
                 next_status: config.epoch,
                 reported: config.epoch,
                 copying: false,
@@ -141,7 +128,7 @@ impl Kubelet {
         if let Some(object) = &change.after
             && !state.copying
             && !state.stopped
-            && node::needs_sync(state, object)
+            && node::needs_sync(state, object, plan.now)
         {
             state.copying = true;
             plan.at(state.next_status, crate::time::Urgency::Work, Work::on("status", change.key.clone()));
@@ -188,36 +175,8 @@ impl Component for Kubelet {
         }
     }
 
-    fn configure(&mut self, setting: &str, value: &Value) -> Result<(), String> {
-        let name = value.at(&["node"]).str();
-        let Some(node) = self.nodes.get_mut(name) else {
-            return Err(format!("no lab node '{name}'"));
-        };
-        match setting {
-            "stopped" => {
-                node.stopped = value.at(&["stopped"]).is_true();
-                node.resuming = !node.stopped;
-            }
-            // What the plugin said last: of one device, or of all. The node's status follows with its next look.
-            "health" => {
-                let plugin = node.devices.as_mut().ok_or_else(|| format!("no plugin runs on node '{name}'"))?;
-                let health: gpulab_device::Health = value
-                    .at(&["health"])
-                    .str()
-                    .parse()
-                    .map_err(|error: gpulab_device::DeviceError| error.to_string())?;
-                let inventory = Arc::make_mut(&mut plugin.inventory);
-                let ids: Vec<String> = match value.at(&["device"]).str() {
-                    "" => inventory.devices().iter().map(|device| device.id.clone()).collect(),
-                    id => vec![id.to_owned()],
-                };
-                for id in ids {
-                    inventory.set_health(&id, health).map_err(|error| error.to_string())?;
-                }
-            }
-            _ => return Err(format!("kubelet has no setting '{setting}'")),
-        }
-        Ok(())
+    fn receive(&mut self, node: &str, message: &NodeMessage, cx: &mut Context<'_>) -> Result<(), String> {
+        self.hear(node, message, cx)
     }
 }
 

@@ -102,7 +102,9 @@ impl Kubelet {
         let Some(state) = self.nodes.get_mut(&key.name) else { return };
         let Some(node) = cx.get(key).cloned() else { return };
         let mut status = node.at(&["status"]).clone();
-        set_resources(state, &mut status);
+        set_resources(state, &mut status, cx.now);
+        state.removed.clear();
+        state.manager.counts(cx.now);
         set_conditions(&mut status, cx.now);
         let changed = resources_differ(&status, &node) || conditions_differ(&status, &node);
         if changed || cx.now.since(state.reported) >= REPORT {
@@ -125,7 +127,20 @@ impl Kubelet {
     }
 }
 
+/// The events of a kubelet that starts on a node that is there already.
+pub(super) fn started(node: &Value, cx: &mut Context<'_>) {
+    tell(node, "Starting", "Starting kubelet.", cx);
+    for reason in ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"] {
+        record(node, reason, cx);
+    }
+    tell(node, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods", cx);
+}
+
 fn record(node: &Value, reason: &str, cx: &mut Context<'_>) {
+    tell(node, reason, &format!("Node {} status is now: {reason}", node.name()), cx);
+}
+
+fn tell(node: &Value, reason: &str, message: &str, cx: &mut Context<'_>) {
     // The kubelet knows its node by name only and puts that in place of the uid.
     let mut regarding = node.clone();
     regarding.set(&["metadata", "uid"], node.name());
@@ -136,15 +151,15 @@ fn record(node: &Value, reason: &str, cx: &mut Context<'_>) {
         field_path: "",
         warning: false,
         reason,
-        message: &format!("Node {} status is now: {reason}", node.name()),
+        message,
         source: Source::Core { component: "kubelet", host: node.name() },
     });
 }
 
 /// Whether the next look at the node will change its capacity or allocatable.
-pub(super) fn needs_sync(state: &Node, node: &Value) -> bool {
+pub(super) fn needs_sync(state: &Node, node: &Value, now: VirtualTime) -> bool {
     let mut status = node.at(&["status"]).clone();
-    set_resources(state, &mut status);
+    set_resources(state, &mut status, now);
     resources_differ(&status, node)
 }
 
@@ -157,12 +172,16 @@ fn conditions_differ(status: &Value, node: &Value) -> bool {
 }
 
 /// Capacity and allocatable as the kubelet computes them, starting from what the object says.
-fn set_resources(state: &Node, status: &mut Value) {
+fn set_resources(state: &Node, status: &mut Value, now: VirtualTime) {
     for (resource, amount) in MACHINE {
         status.set(&["capacity", resource], amount);
     }
-    if let Some(plugin) = &state.devices {
-        status.set(&["capacity", &plugin.resource], plugin.capacity().to_string());
+    let counts = state.manager.clone().counts(now);
+    for (resource, count) in &counts.capacity {
+        status.set(&["capacity", resource], count.to_string());
+    }
+    for resource in state.removed.iter().chain(&counts.removed) {
+        status.set(&["capacity", resource], "0");
     }
     let capacity = status.at(&["capacity"]).clone();
     let allocatable = status.make(&["allocatable"]).as_map_mut();
@@ -178,8 +197,8 @@ fn set_resources(state: &Node, status: &mut Value) {
         };
         allocatable.insert(resource, amount);
     }
-    if let Some(plugin) = &state.devices {
-        allocatable.insert(&plugin.resource, plugin.allocatable().to_string());
+    for (resource, count) in &counts.allocatable {
+        allocatable.insert(resource, count.to_string());
     }
 }
 
@@ -241,7 +260,7 @@ fn initial_status(state: &Node, name: &Text, cx: &Context<'_>) -> Value {
             "systemUUID" => rng::uuid(seed, &["system", name]),
         },
     };
-    set_resources(state, &mut status);
+    set_resources(state, &mut status, cx.now);
     set_conditions(&mut status, cx.now);
     status
 }

@@ -24,9 +24,6 @@ const BACKOFF_CAP: Duration = Duration::from_secs(300);
 /// A container gets at least this long to stop.
 const LEAST_GRACE: i64 = 2;
 
-/// Ids of devices by resource.
-pub(super) type Devices = Vec<(Text, Vec<Text>)>;
-
 /// What the kubelet knows of a pod that it runs.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
@@ -63,7 +60,6 @@ pub(super) struct Container {
     pub(super) restarts: i64,
     /// How it ended the last time, `state.terminated` of the API.
     pub(super) last: Option<Value>,
-    pub(super) devices: Devices,
     /// What a crash costs next; none when there was no crash lately.
     backoff: Option<Duration>,
 }
@@ -95,11 +91,9 @@ impl Run {
         self.stage != Stage::Ended
     }
 
-    /// Ids that the pod holds of one resource.
-    pub(super) fn devices(&self, resource: &Text) -> impl Iterator<Item = Text> {
-        let all = self.init.iter().chain(&self.containers).filter(|_| self.is_active());
-        let held = all.flat_map(|container| container.devices.iter()).filter(move |(name, _)| name == resource);
-        held.flat_map(|(_, ids)| ids.iter().cloned())
+    /// Whether any of its containers runs.
+    pub(super) fn is_running(&self) -> bool {
+        self.init.iter().chain(&self.containers).any(|container| matches!(container.state, State::Running { .. }))
     }
 
     /// The next moment at which something happens to the pod by itself.
@@ -195,24 +189,29 @@ impl Kubelet {
         }
         let Some(object) = cx.get(&ObjectKey::new(Kind::NODE, "", node)).cloned() else { return };
         let Some(state) = self.nodes.get_mut(node) else { return };
-        let devices = match admission::admit(state, &object, pod) {
-            Ok(devices) => devices,
-            Err(rejection) => {
-                event(cx, node, pod, "", true, &rejection.reason, &rejection.message);
-                let status = status::rejected(pod, &rejection, cx.now);
-                let _ = cx.update(key, Part::Status, |pod| pod.set(&["status"], status));
-                return;
-            }
-        };
+        if let Err(rejection) = admission::admit(state, &object, pod, cx) {
+            event(cx, node, pod, "", true, &rejection.reason, &rejection.message);
+            let status = status::rejected(pod, &rejection, cx.now);
+            let _ = cx.update(key, Part::Status, |pod| pod.set(&["status"], status));
+            return;
+        }
         self.addresses += 1;
-        let run = begin(state.index, self.addresses, pod, devices, cx.now);
+        let run = begin(state.index, self.addresses, pod, cx.now);
         self.write(key, &run, pod, cx);
         self.keep(node, key, Arc::new(run), cx);
     }
 
+    /// Writes a pod's status again because of something outside it.
+    pub(super) fn rewrite(&self, node: &str, key: &ObjectKey, cx: &mut Context<'_>) {
+        let Some(pod) = cx.get(key).cloned() else { return };
+        if let Some(run) = self.nodes.get(node).and_then(|state| state.runs.get(key)) {
+            self.write(key, run, &pod, cx);
+        }
+    }
+
     fn write(&self, key: &ObjectKey, run: &Run, pod: &Value, cx: &mut Context<'_>) {
-        let plugins = self.nodes.get(pod.at(&["spec", "nodeName"]).str()).and_then(|node| node.devices.as_ref());
-        let status = status::of(run, pod, plugins, cx.now);
+        let Some(node) = self.nodes.get(pod.at(&["spec", "nodeName"]).str()) else { return };
+        let status = status::of(run, pod, &node.manager, cx.now);
         // A pod that is gone in the meantime needs no status.
         let _ = cx.update(key, Part::Status, |pod| pod.set(&["status"], status));
     }
@@ -243,15 +242,13 @@ impl Kubelet {
     }
 }
 
-fn begin(index: usize, number: u32, pod: &Value, devices: Vec<Devices>, now: VirtualTime) -> Run {
-    let mut devices = devices.into_iter();
-    let mut container = |spec: &Value| Container {
+fn begin(index: usize, number: u32, pod: &Value, now: VirtualTime) -> Run {
+    let container = |spec: &Value| Container {
         name: spec.at(&["name"]).text(),
         sidecar: spec.at(&["restartPolicy"]).str() == "Always",
         state: State::Waiting,
         restarts: 0,
         last: None,
-        devices: devices.next().unwrap_or_default(),
         backoff: None,
     };
     Run {
@@ -261,8 +258,8 @@ fn begin(index: usize, number: u32, pod: &Value, devices: Vec<Devices>, now: Vir
         host: super::node::address(index),
         ip: format!("10.88.{}.{}", 1 + (number >> 8), number & 255),
         requests: of_pod(pod, "requests"),
-        init: pod.at(&["spec", "initContainers"]).items().iter().map(&mut container).collect(),
-        containers: pod.at(&["spec", "containers"]).items().iter().map(&mut container).collect(),
+        init: pod.at(&["spec", "initContainers"]).items().iter().map(container).collect(),
+        containers: pod.at(&["spec", "containers"]).items().iter().map(container).collect(),
         finish: Text::default(),
     }
 }

@@ -2,14 +2,15 @@
 //!
 //! Source: `pkg/kubelet/kubelet_pods.go` (generateAPIPodStatus), `pkg/kubelet/status/generate.go`.
 
-use super::Plugin;
 use super::admission::Rejection;
+use super::device_manager::DeviceManager;
 use super::pod::{Container, Run, Stage, State, full_name};
 use super::program;
 use super::resources::{of_pod, to_value};
 use crate::time::VirtualTime;
 use crate::value::Value;
 use crate::{list, object, rng};
+use gpulab_device::Health;
 
 /// Condition types that the kubelet owns, in its order. Those of others come first.
 const OWNED: [&str; 5] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
@@ -30,7 +31,7 @@ pub(super) fn rejected(pod: &Value, rejection: &Rejection, now: VirtualTime) -> 
 }
 
 /// The status of a pod that runs or ran.
-pub(super) fn of(run: &Run, pod: &Value, plugin: Option<&Plugin>, now: VirtualTime) -> Value {
+pub(super) fn of(run: &Run, pod: &Value, manager: &DeviceManager, now: VirtualTime) -> Value {
     let phase = phase(run);
     let mut status = pod.at(&["status"]).clone();
     status.set(&["phase"], phase);
@@ -57,7 +58,7 @@ pub(super) fn of(run: &Run, pod: &Value, plugin: Option<&Plugin>, now: VirtualTi
         let specs = pod.at(&["spec", specs]).items();
         if !specs.is_empty() {
             let pairs = containers.iter().zip(specs);
-            let statuses = pairs.map(|(container, spec)| container_status(container, spec, run, pod, plugin));
+            let statuses = pairs.map(|(container, spec)| container_status(container, spec, run, pod, manager));
             status.set(&[field], statuses.collect::<Value>());
         }
     }
@@ -142,7 +143,7 @@ fn gated(pod: &Value, ready: (&'static str, &'static str, String)) -> (&'static 
     ready
 }
 
-fn container_status(container: &Container, spec: &Value, run: &Run, pod: &Value, plugin: Option<&Plugin>) -> Value {
+fn container_status(container: &Container, spec: &Value, run: &Run, pod: &Value, manager: &DeviceManager) -> Value {
     let last = container.last.clone().map_or_else(Value::object, |last| object! { "terminated" => last });
     let mut status = object! {
         "name" => spec.at(&["name"]).clone(), "image" => spec.at(&["image"]).clone(), "imageID" => "",
@@ -187,11 +188,11 @@ fn container_status(container: &Container, spec: &Value, run: &Run, pod: &Value,
     }
     status.set(&["containerID"], id);
     status.set(&["imageID"], format!("sha256:{}", hex(0, &["image", spec.at(&["image"]).str()])));
-    add_resources(&mut status, container, spec, plugin);
+    add_resources(&mut status, container, spec, run, manager);
     status
 }
 
-fn add_resources(status: &mut Value, container: &Container, spec: &Value, plugin: Option<&Plugin>) {
+fn add_resources(status: &mut Value, container: &Container, spec: &Value, run: &Run, manager: &DeviceManager) {
     let resources = spec.at(&["resources"]);
     status.set(&["resources"], if resources.is_null() { Value::object() } else { resources.clone() });
     if !resources.at(&["requests"]).entries().is_empty() {
@@ -203,13 +204,11 @@ fn add_resources(status: &mut Value, container: &Container, spec: &Value, plugin
         &["user", "linux"],
         object! { "uid" => user("runAsUser"), "gid" => group, "supplementalGroups" => list![group] },
     );
-    if !container.devices.is_empty() {
-        let health = |id: &crate::value::Text| {
-            let device = plugin.and_then(|plugin| plugin.inventory.device(id));
-            device.map_or("Healthy", |device| device.health.as_str())
-        };
-        let entries = container.devices.iter().map(|(resource, ids)| {
-            let items = ids.iter().map(|id| object! { "resourceID" => id, "health" => health(id) });
+    let held = manager.health_of(&run.uid, &container.name);
+    if !held.is_empty() {
+        let word = |healthy: bool| if healthy { Health::Healthy } else { Health::Unhealthy }.as_str();
+        let entries = held.iter().map(|(resource, devices)| {
+            let items = devices.iter().map(|(id, healthy)| object! { "resourceID" => id, "health" => word(*healthy) });
             object! { "name" => resource, "resources" => items.collect::<Value>() }
         });
         status.set(&["allocatedResourcesStatus"], entries.collect::<Value>());

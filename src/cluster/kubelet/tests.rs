@@ -7,10 +7,10 @@ use crate::value::Value;
 use crate::world::{Config, World};
 use crate::{list, object};
 
-const NODE: &str = "gpulab-control-plane";
-const GPU: &str = "simulator.accelerator-fleet.io/gpu";
+pub(super) const NODE: &str = "gpulab-control-plane";
+pub(super) const GPU: &str = "simulator.accelerator-fleet.io/gpu";
 
-fn world(plugin: bool) -> World {
+pub(super) fn world(plugin: bool) -> World {
     let mut config = Config::default();
     if !plugin {
         config.nodes[0].devices = None;
@@ -18,7 +18,7 @@ fn world(plugin: bool) -> World {
     World::new(&config)
 }
 
-fn pod(name: &str, gpus: &str) -> Value {
+pub(super) fn pod(name: &str, gpus: &str) -> Value {
     object! {
         "apiVersion" => "v1", "kind" => "Pod",
         "metadata" => object! { "name" => name, "namespace" => "default" },
@@ -35,7 +35,7 @@ fn pod(name: &str, gpus: &str) -> Value {
     }
 }
 
-fn run(world: &mut World, pod: Value, node: &str) -> ObjectKey {
+pub(super) fn run(world: &mut World, pod: Value, node: &str) -> ObjectKey {
     let caller = Caller { now: world.now(), manager: "test" };
     let made = world.server.create(&caller, Kind::POD, "default", pod).unwrap();
     let key = ObjectKey::of(Kind::POD, &made);
@@ -44,11 +44,11 @@ fn run(world: &mut World, pod: Value, node: &str) -> ObjectKey {
     key
 }
 
-fn settle(world: &mut World) {
+pub(super) fn settle(world: &mut World) {
     assert!(world.settle(Duration::from_secs(60)), "the world does not come to rest");
 }
 
-fn patch(world: &mut World, key: &ObjectKey, path: &[&str], value: &str) {
+pub(super) fn patch(world: &mut World, key: &ObjectKey, path: &[&str], value: &str) {
     let mut object = world.server.store.get(key).unwrap().clone();
     object.set(path, value);
     let caller = Caller { now: world.now(), manager: "test" };
@@ -57,13 +57,13 @@ fn patch(world: &mut World, key: &ObjectKey, path: &[&str], value: &str) {
     world.react();
 }
 
-fn amounts(world: &World) -> (String, String) {
+pub(super) fn amounts(world: &World) -> (String, String) {
     let node = world.server.store.get(&ObjectKey::new(Kind::NODE, "", NODE)).unwrap();
     let amount = |part: &str| node.at(&["status", part, GPU]).str().to_owned();
     (amount("capacity"), amount("allocatable"))
 }
 
-fn events(world: &World, name: &str) -> Vec<String> {
+pub(super) fn events(world: &World, name: &str) -> Vec<String> {
     let events = world.server.store.list(Kind::EVENT, "").map(|(_, event)| event);
     let about = events.filter(|event| event.at(&["involvedObject", "name"]).str() == name);
     let mut lines: Vec<String> = about
@@ -177,7 +177,7 @@ const FLEET: &str = r#"{
  "hostIP": "…", "phase": "Running", "podIP": "…", "podIPs": [{"ip": "…"}], "qosClass": "BestEffort", "startTime": "time"
 }"#;
 
-fn status(world: &World, key: &ObjectKey) -> Value {
+pub(super) fn status(world: &World, key: &ObjectKey) -> Value {
     world.server.store.get(key).unwrap().at(&["status"]).clone()
 }
 
@@ -223,30 +223,6 @@ fn a_pod_on_a_lab_node_starts_within_a_second_with_the_recorded_status_and_event
             "Started x1 Container started",
         ]
     );
-}
-
-#[test]
-fn devices_are_held_by_one_pod_each_and_a_pod_that_finds_none_is_rejected() {
-    let mut world = world(true);
-    let first = run(&mut world, pod("first", "3"), NODE);
-    let second = run(&mut world, pod("second", "2"), NODE);
-    settle(&mut world);
-    let given = status(&world, &first).at(&["containerStatuses"]).items()[0].at(&["allocatedResourcesStatus"]).clone();
-    let ids: Vec<String> = given.items()[0]
-        .at(&["resources"])
-        .items()
-        .iter()
-        .map(|one| one.at(&["resourceID"]).str().to_owned())
-        .collect();
-    assert_eq!(ids, ["sim-gpu-0", "sim-gpu-1", "sim-gpu-2"]);
-    let text = "Allocate failed due to requested number of devices unavailable for simulator.accelerator-fleet.io/gpu. \
-                Requested: 2, Available: 1, which is unexpected";
-    let rejected = status(&world, &second);
-    assert_eq!(rejected.at(&["reason"]).str(), "UnexpectedAdmissionError");
-    assert_eq!(rejected.at(&["message"]).str(), format!("Pod was rejected: {text}"));
-    let fields: Vec<&str> = rejected.entries().iter().map(|(key, _)| key.as_str()).collect();
-    assert_eq!(fields, ["message", "observedGeneration", "phase", "qosClass", "reason", "startTime"]);
-    assert_eq!(events(&world, "second"), [format!("UnexpectedAdmissionError x1 {text}")]);
 }
 
 #[test]
