@@ -387,7 +387,10 @@ impl Server {
                     }
                     item
                 };
-                let kind = Text::from(format!("{}List", target.info.kind));
+                let kind = match self.definition(&target.info).filter(|_| custom) {
+                    Some(definition) => definition.at(&["spec", "names", "listKind"]).text(),
+                    None => Text::from(format!("{}List", target.info.kind)),
+                };
                 (kind, target.api_version(), page.items.iter().map(item).collect())
             }
         };

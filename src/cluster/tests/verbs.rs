@@ -67,3 +67,54 @@ fn a_watch_sees_what_happens() {
     assert!(!ends);
     assert_eq!(world.poll(&mut watch).0.len(), 0);
 }
+
+const CRD: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"boards.lab.example"},
+  "spec":{"group":"lab.example","scope":"Namespaced","names":{"kind":"Board","plural":"boards"},"versions":[{"name":"v1","served":true,"storage":true,
+  "additionalPrinterColumns":[{"name":"Slots","type":"integer","jsonPath":".spec.slots"}],"subresources":{"status":{}},
+  "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"slots":{"type":"integer","default":8}}},
+  "status":{"type":"object","properties":{"free":{"type":"integer"}}}}}}}]}}"#;
+
+#[test]
+fn a_definition_serves_its_kind_until_it_goes() {
+    let mut world = world();
+    let boards = "/apis/lab.example/v1/namespaces/default/boards";
+    assert_eq!(send(&mut world, "GET", boards, "").status, 404);
+    let (code, made) = ask(&mut world, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD);
+    assert_eq!(code, 201, "{made:?}");
+    let body = r#"{"apiVersion":"lab.example/v1","kind":"Board","metadata":{"name":"one"},"spec":{"colour":"red"}}"#;
+    let (code, board) = ask(&mut world, "POST", boards, body);
+    assert_eq!(
+        (code, board.at(&["spec"]).to_json().as_str()),
+        (201, r#"{"slots":8}"#),
+        "defaults and pruning: {board:?}"
+    );
+    let (_, patched) =
+        ask(&mut world, "PATCH", &format!("{boards}/one/status"), r#"{"status":{"free":3},"spec":{"slots":1}}"#);
+    assert_eq!((patched.at(&["spec", "slots"]).int(), patched.at(&["status", "free"]).int()), (8, 3));
+    assert_eq!(patched.at(&["metadata", "generation"]).int(), 1);
+    let Body::Watch(mut watch) = send(&mut world, "GET", &format!("{boards}?watch=1"), "").body else {
+        panic!("no watch")
+    };
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boards.lab.example";
+    assert_eq!(ask(&mut world, "DELETE", definition, "").0, 200);
+    let (events, ends) = world.poll(&mut watch);
+    let told: Vec<&str> = events.iter().map(|event| event.at(&["type"]).str()).collect();
+    assert_eq!((told.as_slice(), ends), (&["ADDED", "DELETED"][..], true));
+    assert_eq!(send(&mut world, "GET", boards, "").status, 404);
+}
+
+#[test]
+fn events_have_two_forms_and_an_end() {
+    let mut world = world();
+    let event = r#"{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"e"},"eventTime":"2026-01-01T00:00:00.000000Z",
+      "action":"Test","reason":"Tested","regarding":{"kind":"Pod","name":"p","namespace":"default"},"note":"hello","type":"Normal",
+      "reportingController":"lab.example/test","reportingInstance":"one"}"#;
+    let (code, made) = ask(&mut world, "POST", "/apis/events.k8s.io/v1/namespaces/default/events", event);
+    assert_eq!((code, made.at(&["note"]).str()), (201, "hello"), "{made:?}");
+    let old = ask(&mut world, "GET", "/api/v1/namespaces/default/events/e", "").1;
+    assert_eq!((old.at(&["message"]).str(), old.at(&["involvedObject", "name"]).str()), ("hello", "p"));
+    let selected = "/apis/events.k8s.io/v1/events?fieldSelector=regarding.name=p";
+    assert_eq!(ask(&mut world, "GET", selected, "").1.at(&["items"]).items().len(), 1);
+    world.advance(std::time::Duration::from_secs(3600));
+    assert_eq!(ask(&mut world, "GET", "/api/v1/namespaces/default/events/e", "").0, 404);
+}

@@ -10,7 +10,6 @@ mod pod;
 use super::Server;
 use super::http::Target;
 use super::registry::Kind;
-use super::store::ObjectKey;
 use crate::object;
 use crate::time::VirtualTime;
 use crate::value::Value;
@@ -30,8 +29,7 @@ pub(super) fn table(
 ) -> Value {
     let kind = target.info.id;
     let printers = server.registry.is_custom(kind).then(|| {
-        let name = format!("{}.{}", target.info.plural, target.info.group);
-        let definition = server.store.get(&ObjectKey::new(Kind::CUSTOM_RESOURCE_DEFINITION, "", name));
+        let definition = server.definition(&target.info);
         definition.map_or_else(Vec::new, |definition| custom::printers(definition, &target.version))
     });
     let columns = match &printers {

@@ -28,7 +28,7 @@ impl Server {
     ) -> Result<Value, Status> {
         let info = self.registry.info(kind).clone();
         let versioned = !object.at(&["metadata", "resourceVersion"]).str().is_empty();
-        if object.at(&["apiVersion"]).is_null() || self.registry.is_custom(kind) {
+        if object.at(&["apiVersion"]).is_null() {
             object.set(&["apiVersion"], info.api_version());
         }
         object.set(&["kind"], info.kind.clone());
@@ -49,6 +49,10 @@ impl Server {
         }
         if self.store.get(&key).is_some() {
             return Err(Status::already_exists(info.resource(), &key.name));
+        }
+        if self.registry.is_custom(kind) {
+            // Defaults and validation go by the version that was sent; kept is another one.
+            object.set(&["apiVersion"], info.api_version());
         }
         let kept = self.keep(&key, object);
         if kind == Kind::EVENT {

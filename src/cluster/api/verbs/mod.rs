@@ -8,9 +8,9 @@ mod delete;
 mod evict;
 mod update;
 
+use super::Server;
 use super::registry::Kind;
 use super::store::ObjectKey;
-use super::{Server, crds};
 use crate::rng;
 use crate::value::Value;
 
@@ -25,20 +25,20 @@ impl Server {
     fn keep(&mut self, key: &ObjectKey, object: Value) -> Value {
         let kept = self.store.put(key.clone(), object);
         if key.kind == Kind::CUSTOM_RESOURCE_DEFINITION {
-            crds::definition_changed(self, &kept);
+            self.definition_changed(&kept);
         }
         kept
     }
 
     /// Takes an object out; `last` is what watchers see of it.
-    fn drop_object(&mut self, key: &ObjectKey, last: Value) -> Value {
+    pub(in crate::api) fn drop_object(&mut self, key: &ObjectKey, last: Value) -> Value {
         let gone = self.store.remove(key, last).unwrap_or_default();
         if key.kind == Kind::EVENT {
             return gone;
         }
         *self.removals.entry(key_hash(key)).or_insert(0) += 1;
         if key.kind == Kind::CUSTOM_RESOURCE_DEFINITION {
-            crds::definition_removed(self, &gone);
+            self.definition_removed(&gone);
         }
         gone
     }
