@@ -4,6 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use gpulab_cluster::time::Ties;
+
 use crate::cli::{Backend, Format, RunArgs};
 use crate::config::Settings;
 use crate::error::{Error, Kind};
@@ -36,6 +38,7 @@ impl Room {
     pub fn options(&self, seed: u64) -> SessionOptions {
         SessionOptions {
             seed,
+            ties: Ties::InOrder,
             plugin: true,
             namespace: self.settings.namespace.clone(),
             args: Vec::new(),

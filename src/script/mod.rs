@@ -8,6 +8,7 @@ mod convert;
 pub mod docs;
 mod engine;
 mod fault;
+mod gpus;
 mod input;
 mod kinds;
 mod lab;

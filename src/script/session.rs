@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 
+use gpulab_cluster::time::Ties;
 use gpulab_cluster::{Config, VirtualTime};
 use rhai::{AST, Dynamic, EvalAltResult, Scope, Stmt};
 
@@ -37,6 +38,8 @@ pub trait Sink {
 pub struct SessionOptions {
     /// Everything random follows from this.
     pub seed: u64,
+    /// Who decides among things that happen at the same moment; tests shuffle them.
+    pub ties: Ties,
     /// Whether the default world's node has the device plugin (lessons that say `plugin: none` do without).
     pub plugin: bool,
     /// The namespace that lists and new objects use.
@@ -72,7 +75,7 @@ impl Session {
     /// # Errors
     /// When the runtime or the prelude cannot be set up.
     pub fn new(options: SessionOptions, sink: Rc<dyn Sink>) -> Result<Session, Error> {
-        let mut config = Config { seed: options.seed, ..Config::default() };
+        let mut config = Config { seed: options.seed, ties: options.ties, ..Config::default() };
         if !options.plugin {
             config.nodes.iter_mut().for_each(|node| node.devices = None);
         }

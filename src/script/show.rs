@@ -48,13 +48,20 @@ fn prints(registrar: &mut Registrar<'_>) {
     for_collections(registrar);
     registrar.function(
         "table(x: list or array of maps) -> string",
-        "The table of a list, or of an array of maps (columns by name).\nExample: print(table([#{node: \"a\", gpus: 4}, #{node: \"b\", gpus: 2}]));\nSee: print",
+        "The table of a list, or of an array of maps (columns by name, or those that are named).\nExample: print(table([#{node: \"a\", gpus: 4}, #{node: \"b\", gpus: 2}]));\nSee: print",
         |value: Dynamic| -> Res<String> {
             let value = value.flatten();
             if let Some(rows) = value.read_lock::<Array>() {
-                return Ok(maps_table(&rows));
+                return Ok(maps_table(&rows, columns_of(&rows)));
             }
             Ok(value_text(&value)?)
+        },
+    );
+    registrar.function(
+        "table(x: array of maps, columns: array) -> string",
+        "",
+        |rows: Array, columns: Array| -> String {
+            maps_table(&rows, columns.iter().map(ToString::to_string).collect())
         },
     );
 }
@@ -142,6 +149,12 @@ pub fn value_text(value: &Dynamic) -> Result<String, Fault> {
     if let Some(list) = value.read_lock::<Listing>() {
         return listing(&list);
     }
+    if let Some(rows) = value.read_lock::<Rows>() {
+        return Ok(rows.table());
+    }
+    if let Some(applied) = value.read_lock::<Applied>() {
+        return Ok(applied.lines());
+    }
     if let Some(rows) = value.read_lock::<Array>() {
         return array_text(&rows);
     }
@@ -158,7 +171,7 @@ pub fn value_text(value: &Dynamic) -> Result<String, Fault> {
 
 fn array_text(rows: &Array) -> Result<String, Fault> {
     if !rows.is_empty() && rows.iter().all(|row| row.is_map()) {
-        return Ok(maps_table(rows));
+        return Ok(maps_table(rows, columns_of(rows)));
     }
     if rows.iter().any(|row| handle(row).is_some()) {
         let ids: Vec<String> =
@@ -176,22 +189,31 @@ pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// A table of maps; columns in order of their names.
-fn maps_table(rows: &Array) -> String {
-    let maps: Vec<Map> = rows.iter().filter_map(|row| row.flatten_clone().try_cast::<Map>()).collect();
-    let mut keys: Vec<String> = maps.iter().flat_map(|map| map.keys().map(ToString::to_string)).collect();
-    keys.sort();
+/// The keys of maps in alphabetical order, after the name.
+fn columns_of(rows: &Array) -> Vec<String> {
+    let maps = rows.iter().filter_map(|row| row.flatten_clone().try_cast::<Map>());
+    let mut keys: Vec<String> = maps.flat_map(|map| map.into_keys()).map(|key| key.to_string()).collect();
+    keys.sort_by_key(|key| (key != "name", key.clone()));
     keys.dedup();
-    // A name comes first, as everywhere.
-    if let Some(at) = keys.iter().position(|key| key == "name") {
-        let name = keys.remove(at);
-        keys.insert(0, name);
-    }
+    keys
+}
+
+/// A table of maps with these columns.
+fn maps_table(rows: &Array, keys: Vec<String>) -> String {
+    let maps: Vec<Map> = rows.iter().filter_map(|row| row.flatten_clone().try_cast::<Map>()).collect();
     let columns: Vec<String> = keys.iter().map(|key| key.to_uppercase()).collect();
-    let cell =
-        |value: Option<&Dynamic>| value.filter(|one| !one.is_unit()).map(ToString::to_string).unwrap_or_default();
+    let cell = |value: Option<&Dynamic>| value.map(cell_text).unwrap_or_default();
     let cells = maps.iter().map(|map| keys.iter().map(|key| cell(map.get(key.as_str()))).collect()).collect();
     table(&columns, cells)
+}
+
+/// A list in a cell is its elements, as labels and ports are in kubectl's tables.
+fn cell_text(value: &Dynamic) -> String {
+    match value.flatten_clone().into_array() {
+        Ok(elements) => elements.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Err(_) if value.is_unit() => String::new(),
+        Err(_) => value.to_string(),
+    }
 }
 
 /// Columns and rows as kubectl aligns them.

@@ -43,6 +43,7 @@ impl Bench {
         let interrupt = Arc::new(AtomicBool::new(false));
         let mut options = SessionOptions {
             seed: 0,
+            ties: gpulab_cluster::time::Ties::InOrder,
             plugin: true,
             namespace: "default".into(),
             args: Vec::new(),
