@@ -50,7 +50,7 @@ pub fn register(registrar: &mut Registrar<'_>) {
     });
     registrar.function(
         "step() -> string",
-        "Does the next thing that is planned in the cluster, or runs until a component (\"scheduler\", \"kubelet\", …) has acted, and tells what happened.\nFails: on a real cluster; for an unknown component.\nExample: submit(#{name: \"mri\", gpus: 1});\n  print(step());\n  print(step(\"scheduler\"));\nSee: advance, settle",
+        "Does the next thing that is planned in the cluster, or runs until a component (\"scheduler\", \"kubelet\", …) has acted, and tells what happened.\nFails: on a real cluster; for an unknown component.\nExample: submit(#{name: \"mri\", gpus: 1});\n  print(step(\"scheduler\"));\n  print(step());\nSee: advance, settle",
         {
             let lab = lab.clone();
             move || step(&lab, None)

@@ -175,6 +175,14 @@ impl Control for Embedded {
 
     fn step(&self, component: Option<&str>, observer: Observer<'_>) -> Option<Step> {
         for _ in 0..LIVELOCK {
+            // In a quiet world only what is already planned can make a component act; heartbeats would go on for ever.
+            let idle = |world: &mut World| {
+                let planned = |wanted| world.plan().any(|(_, name, _)| name == wanted);
+                world.next_work().is_none() && component.is_some_and(|wanted| !planned(wanted))
+            };
+            if self.with(idle) {
+                return None;
+            }
             let step = self.with(World::step)?;
             observer(&step);
             if component.is_none_or(|wanted| wanted == step.component) {
