@@ -13,8 +13,7 @@ use std::sync::atomic::AtomicBool;
 use gpulab::error::Error;
 use gpulab::event::Event;
 use gpulab::run::lesson::{Header, Script};
-use gpulab::script::session::{Session, SessionOptions, Sink};
-use gpulab_cluster::time::Ties;
+use gpulab::script::session::{Session, SessionOptions, Sink, Ties};
 use serde_json::Value;
 
 struct Lesson {

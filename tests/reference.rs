@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use gpulab::error::Error;
 use gpulab::event::Event;
-use gpulab::script::session::{Session, SessionOptions, Sink};
+use gpulab::script::session::{Session, SessionOptions, Sink, Ties};
 
 struct Silent;
 
@@ -27,7 +27,7 @@ impl Sink for Silent {
 fn session() -> Session {
     let options = SessionOptions {
         seed: 0,
-        ties: gpulab_cluster::time::Ties::InOrder,
+        ties: Ties::InOrder,
         plugin: true,
         namespace: "default".to_owned(),
         args: Vec::new(),

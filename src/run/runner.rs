@@ -4,8 +4,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use gpulab_cluster::time::Ties;
-
 use crate::cli::{Backend, Format, RunArgs};
 use crate::config::Settings;
 use crate::error::{Error, Kind};
@@ -16,7 +14,7 @@ use crate::run::answers::{Answers, Ask};
 use crate::run::lesson::Script;
 use crate::run::recorder::Recorder;
 use crate::run::{guard, source};
-use crate::script::session::{Session, SessionOptions, Sink};
+use crate::script::session::{Session, SessionOptions, Sink, Ties};
 
 /// What every command works with.
 pub struct Room {

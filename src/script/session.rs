@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 
-use gpulab_cluster::time::Ties;
+pub use gpulab_cluster::time::Ties;
 use gpulab_cluster::{Config, VirtualTime};
 use rhai::{AST, Dynamic, EvalAltResult, Scope, Stmt};
 
