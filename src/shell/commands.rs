@@ -1,6 +1,7 @@
 //! `:commands`, which begin where no script can.
 
 use crate::error::{Error, Kind, nearest_two};
+use crate::run::lesson::BUILTIN;
 
 /// What a `:command` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,10 +66,19 @@ fn unknown(word: &str) -> Error {
     error.hint("`:help` lists the commands")
 }
 
-/// The commands that begin with `line`, for completion.
-pub fn complete(line: &str) -> Vec<String> {
-    let names = NAMES.iter().map(|(name, _)| format!(":{name}"));
-    names.filter(|name| name.starts_with(line)).collect()
+/// What can stand at the end of `line`, for completion, and the byte where it begins: a command, or a lesson to load.
+pub fn complete(line: &str) -> (usize, Vec<String>) {
+    let begin_with = |start: usize, words: &mut dyn Iterator<Item = String>| {
+        (start, words.filter(|word| word.starts_with(&line[start..])).collect())
+    };
+    let command = line.trim_start_matches(':').split(' ').next().unwrap_or_default();
+    match line.rfind(' ') {
+        Some(space) if !command.is_empty() && "load".starts_with(command) => {
+            begin_with(space + 1, &mut BUILTIN.iter().map(|lesson| lesson.name.to_owned()))
+        }
+        Some(_) => (line.len(), Vec::new()),
+        None => begin_with(0, &mut NAMES.iter().map(|(name, _)| format!(":{name}"))),
+    }
 }
 
 /// The text of `:help`.
@@ -107,6 +117,7 @@ mod tests {
             assert!(parse(&format!("{name} x")).is_ok() || parse(name).is_ok());
             assert!(help().contains(&format!(":{name}")));
         }
-        assert_eq!(complete(":h"), [":help", ":history"]);
+        assert_eq!(complete(":h"), (0, vec![":help".to_owned(), ":history".to_owned()]));
+        assert_eq!(complete(":load 01"), (6, vec!["01-capacity-exhaustion".to_owned()]));
     }
 }

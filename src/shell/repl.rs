@@ -82,7 +82,7 @@ impl Language for Speaker {
 
     fn complete(&self, line: &str) -> (usize, Vec<String>) {
         if line.starts_with(':') {
-            return (0, commands::complete(line));
+            return commands::complete(line);
         }
         let marks = line.len() - line.trim_start_matches('?').len();
         let (start, words) = self.0.borrow().complete(&line[marks..]);
