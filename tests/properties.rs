@@ -3,7 +3,7 @@
 #[path = "parity/kubectl.rs"]
 mod kubectl;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::{FutureExt as _, StreamExt as _};
@@ -18,6 +18,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 const GPU: &str = "nvidia.com/gpu";
+const DEVICE: &str = "simulator.accelerator-fleet.io/gpu";
 
 /// Something that a user does.
 #[derive(Clone, Debug)]
@@ -28,6 +29,14 @@ enum Deed {
         tenths: u32,
         tolerates: bool,
     },
+    /// A pod that asks for devices of the node with the plugin.
+    Hold(u32),
+    /// A Deployment of one-GPU pods.
+    Deploy(u32),
+    /// Changes the replicas of one of the Deployments.
+    Scale(usize, u32),
+    /// Deletes one of the Deployments.
+    Undeploy(usize),
     /// Deletes one of the pods.
     Delete(usize),
     Taint(usize),
@@ -41,6 +50,10 @@ enum Deed {
 fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     let deed = prop_oneof![
         4 => (0_u32..4, 1_u32..30, any::<bool>()).prop_map(|(gpus, tenths, tolerates)| Deed::Submit { gpus, tenths, tolerates }),
+        2 => (0_u32..3).prop_map(Deed::Hold),
+        1 => (0_u32..5).prop_map(Deed::Deploy),
+        1 => (0_usize..3, 0_u32..5).prop_map(|(of, replicas)| Deed::Scale(of, replicas)),
+        1 => (0_usize..3).prop_map(Deed::Undeploy),
         2 => (0_usize..8).prop_map(Deed::Delete),
         1 => (0_usize..2).prop_map(Deed::Taint),
         1 => (0_usize..2).prop_map(Deed::Untaint),
@@ -55,12 +68,17 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 struct Lab {
     kubectl: Kubectl,
     pods: usize,
+    deployments: usize,
 }
 
 impl Lab {
     async fn open(seed: u64, ties: Ties) -> Lab {
         let embedded = Embedded::new(&Config { seed, ties, ..Config::default() });
-        let lab = Lab { kubectl: Kubectl { client: embedded.client(), embedded, names: BTreeMap::new() }, pods: 0 };
+        let lab = Lab {
+            kubectl: Kubectl { client: embedded.client(), embedded, names: BTreeMap::new() },
+            pods: 0,
+            deployments: 0,
+        };
         for (name, gpus) in [("n0", 4), ("n1", 2)] {
             let amounts = format!("{{cpu: \"4\", memory: 16Gi, pods: \"110\", {GPU}: \"{gpus}\"}}");
             let node = format!(
@@ -80,15 +98,24 @@ impl Lab {
         let command = match deed {
             Deed::Submit { gpus, tenths, tolerates } => {
                 let toleration = if *tolerates { "[{operator: Exists}]" } else { "[]" };
-                let pod = format!(
-                    "{{apiVersion: v1, kind: Pod, metadata: {{name: p{}}}, spec: {{tolerations: {toleration}, terminationGracePeriodSeconds: 2, containers: [{{name: c, image: registry.k8s.io/pause:3.10, resources: {{requests: {{cpu: {}m}}, limits: {{{GPU}: {gpus}}}}}}}]}}}}",
-                    self.pods,
-                    tenths * 100
+                let resources = format!("{{requests: {{cpu: {}m}}, limits: {{{GPU}: {gpus}}}}}", tenths * 100);
+                return self.submit(&resources, toleration).await;
+            }
+            Deed::Hold(devices) => return self.submit(&format!("{{limits: {{{DEVICE}: {devices}}}}}"), "[]").await,
+            Deed::Deploy(replicas) => {
+                let name = format!("d{}", self.deployments);
+                self.deployments += 1;
+                let template = format!(
+                    "{{metadata: {{labels: {{app: {name}}}}}, spec: {{containers: [{{name: c, image: i:1, resources: {{limits: {{{GPU}: 1}}}}}}]}}}}"
                 );
-                self.pods += 1;
-                return self.kubectl.create(&pod, true).await.expect("a pod");
+                let deployment = format!(
+                    "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: {name}}}, spec: {{replicas: {replicas}, selector: {{matchLabels: {{app: {name}}}}}, template: {template}}}}}"
+                );
+                return self.kubectl.create(&deployment, true).await.expect("a deployment");
             }
             Deed::Wait(seconds) => return self.pass(*seconds),
+            Deed::Scale(of, replicas) => format!("scale deploy/d{of} --replicas={replicas}"),
+            Deed::Undeploy(of) => format!("delete deploy d{of}"),
             Deed::Delete(pod) => format!("delete pod p{pod}"),
             Deed::Taint(node) => format!("taint node n{node} a=b:NoSchedule"),
             Deed::Untaint(node) => format!("taint node n{node} a-"),
@@ -97,6 +124,15 @@ impl Lab {
         };
         // Deleting what is not there, or tainting twice, is refused; that is no law here.
         let _refused = self.kubectl.run(&command, "").await;
+    }
+
+    async fn submit(&mut self, resources: &str, tolerations: &str) {
+        let pod = format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: p{}}}, spec: {{tolerations: {tolerations}, terminationGracePeriodSeconds: 2, containers: [{{name: c, image: i:1, resources: {resources}}}]}}}}",
+            self.pods
+        );
+        self.pods += 1;
+        self.kubectl.create(&pod, true).await.expect("a pod");
     }
 
     async fn list(&self, plural: &str) -> Vec<Value> {
@@ -114,6 +150,36 @@ impl Lab {
         bytes
     }
 
+    /// Fails when a device is held twice.
+    async fn no_device_is_held_twice(&self) {
+        let mut held = BTreeSet::new();
+        for pod in self.list("pods").await {
+            let statuses = pod["status"]["containerStatuses"].as_array().cloned().unwrap_or_default();
+            let running = statuses.iter().filter(|status| status["state"]["running"].is_object());
+            for device in
+                running.flat_map(|status| status["allocatedResourcesStatus"][0]["resources"].as_array()).flatten()
+            {
+                assert!(held.insert(device["resourceID"].to_string()), "{device} is held twice");
+            }
+        }
+    }
+
+    /// Fails when a Deployment has not the pods that it asks for, or a deleted one left pods behind.
+    async fn deployments_have_their_pods(&self) {
+        let pods = self.list("pods").await;
+        let owned = pods.iter().filter(|pod| pod["metadata"]["ownerReferences"].is_array());
+        let mut asked = 0;
+        for deployment in self.list("deployments").await {
+            let name = &deployment["metadata"]["name"];
+            let replicas = deployment["spec"]["replicas"].as_u64().expect("replicas");
+            let its = owned.clone().filter(|pod| pod["metadata"]["labels"]["app"] == *name);
+            assert_eq!(its.count() as u64, replicas, "pods of {name}");
+            assert_eq!(deployment["status"]["replicas"].as_u64().unwrap_or(0), replicas, "status of {name}");
+            asked += replicas;
+        }
+        assert_eq!(owned.count() as u64, asked, "pods of Deployments that are gone");
+    }
+
     /// Fails when a node carries more than it can.
     async fn no_node_is_overfull(&self) {
         let pods = self.list("pods").await;
@@ -121,7 +187,7 @@ impl Lab {
             let name = node["metadata"]["name"].as_str().expect("a name");
             let bound = pods.iter().filter(|pod| pod["spec"]["nodeName"] == name);
             let live = bound.filter(|pod| !matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")));
-            for resource in ["cpu", GPU] {
+            for resource in ["cpu", GPU, DEVICE] {
                 let asked: u64 = live
                     .clone()
                     .map(|pod| thousandths(&pod["spec"]["containers"][0]["resources"]["requests"][resource]))
@@ -183,7 +249,7 @@ async fn followed(deeds: &[Deed]) -> (BTreeMap<String, Value>, BTreeMap<String, 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_same_seed_gives_the_same_bytes(deeds in deeds(), seed in any::<u64>()) {
@@ -195,15 +261,18 @@ proptest! {
     }
 
     #[test]
-    fn no_node_is_ever_overfull(deeds in deeds(), seed in any::<u64>()) {
+    fn no_node_is_overfull_and_deployments_get_their_pods(deeds in deeds(), seed in any::<u64>()) {
         run(async {
             let mut lab = Lab::open(seed, Ties::Shuffled(seed)).await;
             for deed in &deeds {
                 lab.act(deed).await;
                 lab.no_node_is_overfull().await;
+                lab.no_device_is_held_twice().await;
             }
-            lab.pass(30);
+            lab.pass(60);
             lab.no_node_is_overfull().await;
+            lab.no_device_is_held_twice().await;
+            lab.deployments_have_their_pods().await;
         });
     }
 

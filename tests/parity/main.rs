@@ -61,6 +61,8 @@ fn experiment_05_placement_controls() {
     holds("05");
 }
 
+/// Real scheduling decides the tie of the first pod between two empty nodes at random; both recordings show the node
+/// that was created first, and so it is here. The other choice would let the pod of three GPUs fit.
 #[test]
 fn experiment_20_fragmentation() {
     holds("20");
@@ -76,16 +78,19 @@ fn experiment_21_why_pending() {
     holds("21");
 }
 
+/// Which rack and which of its two nodes is a tie; that every rack gets one pod is not.
 #[test]
 fn experiment_24_anti_affinity() {
     holds("24");
 }
 
+/// The third pod's rack is a tie, which the two recordings decide differently.
 #[test]
 fn experiment_24b_topology_spread() {
     holds("24b");
 }
 
+/// The fifth pod finds three equal nodes: a tie.
 #[test]
 fn experiment_24c_preferred_affinity() {
     holds("24c");
@@ -123,10 +128,11 @@ fn experiment_27_partial_placement() {
     holds("27");
 }
 
+/// All but 20 and 24c, whose outcome a tie decides.
 #[test]
 fn the_order_of_equal_moments_decides_no_finding() {
-    for number in ["20b", "21", "24"] {
-        for seed in 1..=4 {
+    for number in ["02", "05", "20b", "21", "23", "24", "24b", "27"] {
+        for seed in 1..=2 {
             let report = runner::replay(number, Ties::Shuffled(seed), |_| ());
             assert!(report.is_empty(), "experiment {number}, ties {seed}\n{}", report.join("\n"));
         }
