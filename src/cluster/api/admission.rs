@@ -21,7 +21,21 @@ pub fn admit_create(server: &Server, _caller: &Caller<'_>, kind: Kind, object: &
     match kind {
         Kind::POD => pod::admit(server, object),
         Kind::PRIORITY_CLASS => one_default(server, object),
+        Kind::NODE => {
+            not_ready(object);
+            Ok(())
+        }
         _ => Ok(()),
+    }
+}
+
+/// TaintNodesByCondition: a new node takes no pods until the node controller has seen that it is ready.
+fn not_ready(node: &mut Value) {
+    const KEY: &str = "node.kubernetes.io/not-ready";
+    let is_it = |taint: &Value| taint.at(&["key"]).str() == KEY && taint.at(&["effect"]).str() == "NoSchedule";
+    if !node.at(&["spec", "taints"]).items().iter().any(is_it) {
+        let taint = object! { "effect" => "NoSchedule", "key" => KEY };
+        node.make(&["spec", "taints"]).as_list_mut().push(taint);
     }
 }
 

@@ -171,3 +171,18 @@ fn a_change_keeps_what_admission_decided() {
     assert_eq!(kept.at(&["spec"]), made.at(&["spec"]));
     assert_eq!(kept.at(&["metadata", "generation"]).int(), 1);
 }
+
+#[test]
+fn a_new_node_is_tainted_until_it_is_ready() {
+    let mut server = server();
+    let node = object! { "metadata" => object! { "name" => "n" } };
+    let made = server.create(&CALLER, Kind::NODE, "", node).expect("accepted");
+    assert_eq!(
+        made.at(&["spec", "taints"]).to_json(),
+        r#"[{"effect":"NoSchedule","key":"node.kubernetes.io/not-ready"}]"#
+    );
+    let known = made.at(&["spec"]).clone();
+    let node = object! { "metadata" => object! { "name" => "m" }, "spec" => known.clone() };
+    let made = server.create(&CALLER, Kind::NODE, "", node).expect("accepted");
+    assert_eq!(made.at(&["spec"]), &known);
+}

@@ -2,6 +2,7 @@
 
 mod config;
 mod event;
+mod job;
 mod namespace;
 mod node;
 mod pod;
@@ -45,6 +46,8 @@ impl Kind {
     pub const POD_DISRUPTION_BUDGET: Kind = Kind(12);
     /// `apiextensions.k8s.io/v1` CustomResourceDefinition.
     pub const CUSTOM_RESOURCE_DEFINITION: Kind = Kind(13);
+    /// `batch/v1` Job.
+    pub const JOB: Kind = Kind(14);
 }
 
 /// Registers all built-in kinds, in the order of their constants.
@@ -64,6 +67,7 @@ pub fn register(registry: &mut Registry) {
         scheduling::lease(),
         policy::info(),
         custom::definition_kind(),
+        job::info(),
     ] {
         registry.add(info);
     }
@@ -98,3 +102,6 @@ pub(super) fn kind(
 pub(super) fn words(words: &[&str]) -> Vec<Text> {
     words.iter().map(|word| Text::from(*word)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,8 +87,10 @@ fn capacity_alone_wakes_nobody_and_a_new_node_must_be_big_enough() {
     lab.pod("p", &[(GPU, "4")], |_| {});
     lab.update(Kind::NODE, "", "small", Part::Status, |node| node.set(&["status", "capacity", GPU], "4"));
     lab.settle();
-    lab.node("other", &[], &[(GPU, "2")]);
     assert_eq!(lab.failures("p"), 1);
+    // A new node alone would not wake it either; that its not-ready taint goes does.
+    lab.node("other", &[], &[(GPU, "2")]);
+    assert_eq!(lab.failures("p"), 2);
     lab.node("big", &[], &[(GPU, "4")]);
     assert_eq!(lab.place("p"), "big");
 }
