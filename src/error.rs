@@ -95,5 +95,6 @@ pub fn nearest_two<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
         .filter(|(likeness, _)| *likeness >= CLOSE)
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    found.dedup_by_key(|(_, candidate)| *candidate);
     found.into_iter().take(2).map(|(_, candidate)| candidate).collect()
 }

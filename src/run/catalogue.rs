@@ -15,6 +15,7 @@ use crate::render::table::align;
 use crate::run::lesson::{BUILTIN, Header, Script};
 use crate::run::runner::Room;
 use crate::run::source::{lesson, near_lessons};
+use crate::script::docs::Doc;
 use crate::script::session::{Session, Sink};
 
 /// The list of lessons.
@@ -88,9 +89,7 @@ pub fn explain(room: &Room, name: &str) -> Result<String, Error> {
         return Ok(crate::render::style::markdown(&text));
     }
     let mut error = Error::new(Kind::Usage, format!("there is no lesson and no function `{name}`"));
-    let (_, functions) = session.complete(bare.get(..1).unwrap_or_default());
-    let functions: Vec<&str> = functions.iter().map(|function| function.trim_end_matches(['(', ')'])).collect();
-    for near in nearest_two(bare, functions).into_iter().chain(near_lessons(bare)).take(2) {
+    for near in nearest_two(bare, session.docs().iter().map(Doc::name)).into_iter().chain(near_lessons(bare)).take(2) {
         error = error.hint(format!("did you mean `{near}`?"));
     }
     Err(error.hint("`gpulab list` shows the lessons; `?` in the shell lists the functions"))

@@ -69,7 +69,8 @@ impl Doc {
         lines.join("\n").trim().to_owned()
     }
 
-    fn summary(&self) -> &'static str {
+    /// What it does, in one or two sentences; empty for a further form.
+    pub fn summary(&self) -> &'static str {
         uncommented(self.text.lines().next().unwrap_or(""))
     }
 }

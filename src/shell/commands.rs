@@ -1,7 +1,9 @@
 //! `:commands`, which begin where no script can.
 
 use crate::error::{Error, Kind, nearest_two};
+use crate::render::style::wrap;
 use crate::run::lesson::BUILTIN;
+use crate::script::docs::Doc;
 
 /// What a `:command` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +97,28 @@ pub fn help() -> String {
     text
 }
 
+/// The text of `:functions`: each function with the beginning of what it does, on one line of at most `width` columns.
+pub fn functions(docs: &[Doc], width: usize) -> String {
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for doc in docs.iter().filter(|doc| doc.receiver().is_empty()) {
+        match names.iter_mut().find(|(name, _)| *name == doc.name()) {
+            Some((_, summary)) if summary.is_empty() => *summary = doc.summary(),
+            Some(_) => {}
+            None => names.push((doc.name(), doc.summary())),
+        }
+    }
+    names.sort_unstable();
+    let widest = names.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (name, summary) in names {
+        let first = summary.split([':', ';']).next().unwrap_or_default();
+        let room = width.saturating_sub(widest + 2).max(20);
+        text.push_str(&format!("{name:<widest$}  {}\n", wrap(first, room).lines().next().unwrap_or_default()));
+    }
+    text.push_str("\n`name?` says more about one of them.\n");
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +133,19 @@ mod tests {
         assert!(parse("quit now").is_err());
         assert!(parse("load").is_err());
         assert_eq!(parse("quti").unwrap_err().hints[0], "did you mean `:quit`?");
+    }
+
+    #[test]
+    fn functions_are_listed_once_with_their_summary() {
+        let doc = |signature, text| Doc { signature, text };
+        let docs = [
+            doc("pods(labels: string) -> Pods", ""),
+            doc("pods() -> Pods", "Lists the pods.\nSee: nodes"),
+            doc("Pod.phase -> string", "The phase."),
+            doc("at() -> int", "A very long sentence that does not fit: indeed."),
+        ];
+        let text = functions(&docs, 30);
+        assert!(text.starts_with("at    A very long sentence\npods  Lists the pods\n\n"), "{text}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::cli::{Format, ShellArgs};
 use crate::config;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, nearest_two};
 use crate::render::report::error_text;
 use crate::render::style::{dim, harmless, markdown};
 use crate::render::transcript::Transcript;
@@ -14,6 +14,7 @@ use crate::run::answers::Answers;
 use crate::run::recorder::Recorder;
 use crate::run::runner::{Ended, Room, embedded_only};
 use crate::run::{guard, source};
+use crate::script::docs::Doc;
 use crate::script::session::{Session, Sink};
 use crate::shell::commands::{self, Command};
 use crate::shell::editor::{Input, Language, LineReader, Lines, Question, Terminal};
@@ -223,20 +224,18 @@ impl Shell<'_> {
     }
 
     fn document(&self, name: &str) -> Result<(), Error> {
-        let text = self.session.borrow().documentation(name);
-        match text {
-            Some(text) => self.room.printer.data(&markdown(&text)),
-            None if name.is_empty() => self.room.printer.data(&commands::help()),
-            None => {
-                let (_, words) = self.session.borrow().complete(name.get(..1).unwrap_or_default());
-                let words: Vec<&str> = words.iter().map(|word| word.trim_end_matches(['(', ')'])).collect();
-                let mut error = Error::new(Kind::Usage, format!("there is no function `{name}`"));
-                for near in crate::error::nearest_two(name, words) {
-                    error = error.hint(format!("did you mean `{near}`?"));
-                }
-                Err(error.hint("`?` lists the functions"))
-            }
+        let session = self.session.borrow();
+        if name.is_empty() {
+            return self.room.printer.data(&commands::functions(session.docs(), self.room.settings.width));
         }
+        if let Some(text) = session.documentation(name) {
+            return self.room.printer.data(&markdown(&text));
+        }
+        let mut error = Error::new(Kind::Usage, format!("there is no function `{name}`"));
+        for near in nearest_two(name, session.docs().iter().map(Doc::name)) {
+            error = error.hint(format!("did you mean `{near}`?"));
+        }
+        Err(error.hint("`?` lists the functions"))
     }
 
     fn command(&mut self, command: &Command, reader: &dyn LineReader) -> Result<Flow, Error> {

@@ -296,6 +296,39 @@ fn the_shell_evaluates_expressions() {
 }
 
 #[test]
+fn every_script_form_of_kubectl_exists() {
+    for words in [
+        "get pods",
+        "get node a",
+        "get rs a",
+        "get pod a -o yaml",
+        "get nodes -o json",
+        "get events",
+        "describe pod a",
+        "delete pod a",
+        "scale deploy a --replicas 1",
+        "cordon a",
+        "uncordon a",
+        "label node a b=c",
+        "taint node a b=c:NoSchedule",
+        "taint node a b-",
+        "explain pod",
+        "apply -f x",
+        "patch pod a",
+        "wait pod a",
+    ] {
+        let done = run(&["shell", "-e", &format!("kubectl {words}")]);
+        let form = done.err.split('`').nth(1).unwrap_or_default();
+        for function in
+            form.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| form.contains(&format!("{word}(")))
+        {
+            assert!(function.is_empty() || run(&["explain", function]).code == 0, "{words}: {form}");
+        }
+        assert!(form.contains('('), "{words}: {}", done.err);
+    }
+}
+
+#[test]
 fn a_run_goes_on_in_the_shell() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "x.rhai", b"let x = 41; submit(#{name: \"a\", gpus: 1}); wait_running(1);");
