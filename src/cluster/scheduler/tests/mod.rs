@@ -3,6 +3,7 @@
 mod golden;
 mod parity;
 mod plugins;
+mod preempting;
 mod properties;
 mod queueing;
 
