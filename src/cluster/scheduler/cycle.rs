@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::cache::{Cache, Slot};
 use super::diagnosis::Diagnosis;
 use super::framework::{Cycle, Framework, NodeFilter, PreFilter, Rejection};
-use super::memo::{COLUMNS, Memo, Memos};
+use super::memo::{COLUMNS, Failure, Memo, Memos};
 use super::node::NodeInfo;
 use super::pod::PodInfo;
 use super::queue::Nominator;
@@ -89,6 +89,21 @@ impl Algorithm {
         self.memos = Memos::default();
     }
 
+    /// How an attempt for `pod` is known to fail, because one of its class just failed and nothing has changed since.
+    pub fn known_failure(&mut self, pod: &PodInfo, cache: &mut Cache, nominator: &Nominator) -> Option<Failure> {
+        let (epoch, dirty) = cache.changes();
+        self.memos.forget(epoch, &dirty);
+        if nominator.is_empty() { self.memos.failure(pod) } else { None }
+    }
+
+    /// Remembers how an attempt failed, where a pod of the same class would fare the same.
+    pub fn remember_failure(&mut self, pod: &PodInfo, cache: &Cache, diagnosis: &Diagnosis, failure: Failure) {
+        // A pod's labels matter when others rule company out, its uid when there is somebody to evict.
+        if diagnosis.local && !cache.any_anti_affinity() && !cache.any_below(pod.priority) {
+            self.memos.of(pod).failure = Some(failure);
+        }
+    }
+
     /// Finds a node for `pod`.
     pub fn schedule(&mut self, pod: &Arc<PodInfo>, cache: &mut Cache, store: &Store, nominator: &Nominator) -> Outcome {
         let order = cache.order();
@@ -122,6 +137,7 @@ impl Algorithm {
             Search { cycle: &cycle, filters: &filters, nominator, nodes, start: *next_start % nodes.len().max(1) };
         let feasible = if local { search.remembering(memo, &mut diagnosis) } else { search.plainly(&mut diagnosis) };
         *next_start = (*next_start + feasible.len() + diagnosis.turned_down) % order.len();
+        diagnosis.local = local;
         if feasible.is_empty() {
             return Outcome::Unfit(diagnosis, filters);
         }

@@ -23,6 +23,8 @@ pub struct Diagnosis {
     pub pre_filter: Option<String>,
     /// The plugins that turned the pod down.
     pub plugins: PluginSet,
+    /// Whether another pod of the same class would fare the same.
+    pub local: bool,
     /// What PostFilter said; empty when preemption goes ahead.
     pub post_filter: String,
 }

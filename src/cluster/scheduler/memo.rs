@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use super::amounts::Requests;
 use super::cache::Slot;
+use super::framework::PluginSet;
 use super::pod::{PodInfo, Rules};
+use crate::value::{Text, Value};
 
 /// At most this many plugins score by the node alone.
 pub const COLUMNS: usize = 5;
@@ -29,7 +31,21 @@ pub struct Memo {
     rules: Arc<Rules>,
     requests: Requests,
     non_zero: [i64; 2],
+    priority: i64,
     entries: Vec<Entry>,
+    /// How an attempt fails as long as nothing changes.
+    pub failure: Option<Failure>,
+}
+
+/// A failed attempt.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The sentence.
+    pub text: Text,
+    /// The plugins that turned the pod down.
+    pub plugins: PluginSet,
+    /// What is recorded.
+    pub detail: Value,
 }
 
 impl Memo {
@@ -81,7 +97,8 @@ impl Memos {
             self.epoch = epoch;
             self.known.clear();
         }
-        for memo in &mut self.known {
+        for memo in self.known.iter_mut().filter(|_| !dirty.is_empty()) {
+            memo.failure = None;
             for slot in dirty {
                 if let Some(entry) = memo.entries.get_mut(*slot as usize) {
                     entry.known = false;
@@ -92,19 +109,29 @@ impl Memos {
 
     /// The memo for the class of `pod`.
     pub fn of(&mut self, pod: &PodInfo) -> &mut Memo {
-        let same = |memo: &Memo| {
-            (Arc::ptr_eq(&memo.rules, &pod.rules) || memo.rules == pod.rules)
-                && memo.requests == pod.requests
-                && memo.non_zero == pod.non_zero
-        };
-        match self.known.iter().position(same) {
+        match self.position(pod) {
             Some(at) => self.known[..=at].rotate_right(1),
             None => {
                 self.known.truncate(CLASSES - 1);
                 let (rules, requests) = (pod.rules.clone(), pod.requests.clone());
-                self.known.insert(0, Memo { rules, requests, non_zero: pod.non_zero, entries: Vec::new() });
+                let (non_zero, priority) = (pod.non_zero, pod.priority);
+                let memo = Memo { rules, requests, non_zero, priority, entries: Vec::new(), failure: None };
+                self.known.insert(0, memo);
             }
         }
         &mut self.known[0]
+    }
+    /// How an attempt for a pod of this class is known to fail.
+    pub fn failure(&self, pod: &PodInfo) -> Option<Failure> {
+        self.known[self.position(pod)?].failure.clone()
+    }
+
+    fn position(&self, pod: &PodInfo) -> Option<usize> {
+        self.known.iter().position(|memo| {
+            (Arc::ptr_eq(&memo.rules, &pod.rules) || memo.rules == pod.rules)
+                && memo.requests == pod.requests
+                && memo.non_zero == pod.non_zero
+                && memo.priority == pod.priority
+        })
     }
 }

@@ -32,6 +32,7 @@ use cache::Cache;
 use cycle::{Algorithm, Choice, Filters, Outcome};
 use diagnosis::Diagnosis;
 use framework::{ClusterEvent, Cycle, Framework};
+use memo::Failure;
 use node::NodeInfo;
 use pod::{PodInfo, is_terminal, same_to_scheduler};
 use preemption::Preemption;
@@ -213,6 +214,9 @@ impl Scheduler {
             let text = format!("skip schedule deleting pod: {}", pod.key);
             return event(cx, &object, true, "FailedScheduling", "Scheduling", &text);
         }
+        if let Some(failure) = self.algorithm.known_failure(&pod, &mut self.cache, &self.queue.nominator) {
+            return self.failed(&pod, &object, &failure, None, cx);
+        }
         match self.algorithm.schedule(&pod, &mut self.cache, &cx.server.store, &self.queue.nominator) {
             Outcome::NoNodes => {
                 // Nothing is under way that could help, so nobody waits for the next try.
@@ -250,18 +254,33 @@ impl Scheduler {
                 }
             }
         }
-        let text = diagnosis.sentence(&self.cache.resources);
-        self.queue.reject(&pod.key, diagnosis.plugins, cx.now);
-        let detail = record::unfit(&self.cache, &self.algorithm.framework, &diagnosis);
-        cx.decide(&pod.key, "FailedScheduling", text.clone(), detail);
+        let failure = Failure {
+            text: diagnosis.sentence(&self.cache.resources).into(),
+            plugins: diagnosis.plugins,
+            detail: record::unfit(&self.cache, &self.algorithm.framework, &diagnosis),
+        };
         if let Some(candidate) = &evicted {
             nominated = Some(self.cache.node(candidate.slot).name.clone());
         }
-        report(cx, object, "Unschedulable", &text, nominated.as_deref());
+        self.failed(pod, object, &failure, nominated.as_deref(), cx);
+        self.algorithm.remember_failure(pod, &self.cache, &diagnosis, failure);
         if let Some((candidate, node)) = evicted.as_ref().zip(nominated.as_ref()) {
             evict::outrank(cx, self.queue.nominator.on(node), pod);
             evict::evict(cx, &candidate.victims, object, node);
         }
+    }
+
+    fn failed(
+        &mut self,
+        pod: &PodInfo,
+        object: &Value,
+        failure: &Failure,
+        nominated: Option<&str>,
+        cx: &mut Context<'_>,
+    ) {
+        self.queue.reject(&pod.key, failure.plugins, cx.now);
+        cx.decide(&pod.key, "FailedScheduling", failure.text.to_string(), failure.detail.clone());
+        report(cx, object, "Unschedulable", &failure.text, nominated);
     }
 
     fn bind(&mut self, pod: &Arc<PodInfo>, object: &Value, choice: &Choice, cx: &mut Context<'_>) {

@@ -62,18 +62,21 @@ pub fn preempt(cycle: &Cycle<'_>, filters: &Filters, diagnosis: &Diagnosis, nomi
         return Preemption::Nothing { why: why.into(), clear: false };
     }
     let potential: Vec<Slot> = diagnosis.preemptable().collect();
-    let (candidates, rejections) = dry_run(cycle, filters, nominator, &potential);
-    if let Some(best) = select(candidates) {
+    let trials = dry_run(cycle, filters, nominator, &potential);
+    if let Some(best) = select(trials.candidates) {
         return Preemption::Evict(best);
     }
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    for rejection in &rejections {
-        for reason in rejection.reasons() {
-            *reasons.entry(reason.text(&cycle.cache.resources)).or_insert(0) += 1;
-        }
+    let mut count = |reason: String, count| *reasons.entry(reason).or_insert(0) += count;
+    for reason in trials.rejections.iter().flat_map(Rejection::reasons) {
+        count(reason.text(&cycle.cache.resources), 1);
     }
-    if rejections.len() < diagnosis.nodes {
-        reasons.insert("Preemption is not helpful for scheduling".into(), diagnosis.nodes - rejections.len());
+    let tried = trials.rejections.len() + trials.without_victims;
+    if trials.without_victims > 0 {
+        count("No preemption victims found for incoming pod".into(), trials.without_victims);
+    }
+    if tried < diagnosis.nodes {
+        count("Preemption is not helpful for scheduling".into(), diagnosis.nodes - tried);
     }
     Preemption::Nothing { why: available(diagnosis.nodes, reasons), clear: true }
 }
@@ -92,36 +95,42 @@ fn ineligible(cycle: &Cycle<'_>, diagnosis: &Diagnosis) -> Option<&'static str> 
     terminating.then_some("not eligible due to a terminating pod on the nominated node.")
 }
 
+/// What came of trying nodes.
+#[derive(Default)]
+struct Trials {
+    candidates: Vec<Candidate>,
+    /// Where the pod does not fit even without its victims.
+    rejections: Vec<Rejection>,
+    /// How many nodes have nobody to evict.
+    without_victims: usize,
+}
+
 /// Tries nodes until there are enough candidates, one of them without a violated budget. Upstream starts at a random
 /// node; here it is the first.
-fn dry_run(
-    cycle: &Cycle<'_>,
-    filters: &Filters,
-    nominator: &Nominator,
-    potential: &[Slot],
-) -> (Vec<Candidate>, Vec<Rejection>) {
-    let none = || Rejection::of(Code::Unresolvable, "No preemption victims found for incoming pod");
+fn dry_run(cycle: &Cycle<'_>, filters: &Filters, nominator: &Nominator, potential: &[Slot]) -> Trials {
+    let mut trials = Trials::default();
     if !cycle.cache.any_below(cycle.pod.priority) {
-        return (Vec::new(), potential.iter().map(|_| none()).collect());
+        trials.without_victims = potential.len();
+        return trials;
     }
     let enough = (potential.len() * PERCENT / 100).max(ABSOLUTE).min(potential.len());
     let budgets = budgets(cycle);
-    let (mut candidates, mut rejections) = (Vec::new(), Vec::new());
     for slot in potential {
         let node = cycle.cache.node(*slot);
         if node.pods.iter().all(|pod| pod.priority >= cycle.pod.priority) {
-            rejections.push(none());
+            trials.without_victims += 1;
             continue;
         }
         match Trial::new(cycle, filters, nominator, node).victims(&budgets) {
-            Ok((victims, violations)) => candidates.push(Candidate { slot: *slot, victims, violations }),
-            Err(rejection) => rejections.push(rejection),
+            Ok((victims, violations)) => trials.candidates.push(Candidate { slot: *slot, victims, violations }),
+            Err(rejection) => trials.rejections.push(rejection),
         }
+        let candidates = &trials.candidates;
         if candidates.len() >= enough && candidates.iter().any(|candidate| candidate.violations == 0) {
             break;
         }
     }
-    (candidates, rejections)
+    trials
 }
 
 /// A node on which pods are taken away and put back.
