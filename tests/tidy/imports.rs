@@ -27,11 +27,12 @@ const CLUSTER: &[(&str, &[&str])] = &[
     ("trace", &["api", "time", "value"]),
     ("events", &["api", "time", "rng", "value", "trace"]),
     ("config", &["time"]),
-    ("component", &["api", "events", "time", "rng", "trace", "value"]),
+    ("plugins", &["value"]),
+    ("component", &["api", "events", "plugins", "time", "rng", "trace", "value"]),
 ];
 
 /// What a scheduler, a kubelet or a controller may use: never each other.
-const COMPONENT: &[&str] = &["api", "component", "config", "events", "time", "rng", "trace", "value"];
+const COMPONENT: &[&str] = &["api", "component", "config", "events", "plugins", "time", "rng", "trace", "value"];
 
 /// Other crates of the workspace, and who may use them.
 const CRATES: &[(&str, &[&str])] = &[
