@@ -36,8 +36,8 @@ struct Scanner<'a> {
     at: usize,
 }
 
-/// Deeper nesting is refused (Go's own limit).
-const DEPTH: usize = 10_000;
+/// Deeper nesting is refused. Go's own limit is 10,000, which a stack need not hold.
+const DEPTH: usize = 500;
 
 impl Scanner<'_> {
     fn peek(&self) -> Option<u8> {

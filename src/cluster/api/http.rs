@@ -59,7 +59,7 @@ impl Call<'_> {
         Caller { now: self.now, manager: self.query.manager(&self.request.user_agent) }
     }
 
-    /// The body as JSON; an empty one is null.
+    /// The body as JSON; DeleteOptions may be missing and are null then.
     ///
     /// # Errors
     /// 415 for another content type, 400 for what is not JSON. `kind` is what the message expects.
@@ -70,7 +70,7 @@ impl Call<'_> {
                            application/json, application/yaml, application/vnd.kubernetes.protobuf";
             return Err(Status::new(415, "UnsupportedMediaType", message));
         }
-        if self.request.body.iter().all(u8::is_ascii_whitespace) {
+        if self.request.body.is_empty() && kind == "DeleteOptions" {
             return Ok(Value::Null);
         }
         Value::from_json(&self.request.body).map_err(|error| {
@@ -488,7 +488,7 @@ fn check_name(target: &Target, object: &Value) -> Result<(), Status> {
 }
 
 /// The kind of patch; server-side apply has its place here and is refused until it is built.
-fn patch_media<'a>(call: &Call<'a>, custom: bool) -> Result<&'a str, Status> {
+pub(super) fn patch_media<'a>(call: &Call<'a>, custom: bool) -> Result<&'a str, Status> {
     let media = call.request.content_type.split(';').next().unwrap_or("").trim();
     match media {
         "application/json-patch+json" | "application/merge-patch+json" => Ok(media),

@@ -80,6 +80,7 @@ pub(super) fn unescape(text: &str, plus: bool) -> String {
     let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while let Some(byte) = bytes.get(at) {
         let hex = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
+        let hex = hex.filter(|pair| pair.bytes().all(|digit| digit.is_ascii_hexdigit()));
         match (byte, hex.and_then(|pair| u8::from_str_radix(pair, 16).ok())) {
             (b'%', Some(code)) => {
                 decoded.push(code);

@@ -1,6 +1,6 @@
 //! What lies below an object: status, scale, binding, eviction, log, finalize; and reviews, which are never kept.
 
-use super::http::{Call, Target, success};
+use super::http::{Call, Target, patch_media, success};
 use super::options;
 use super::registry::{Kind, Part};
 use super::request::{Body, Response};
@@ -84,7 +84,7 @@ impl Server {
         let dry_run = call.query.dry_run(if patching { "PatchOptions" } else { "UpdateOptions" })?;
         let stored = self.stored(target)?.clone();
         let scale = if patching {
-            let media = call.request.content_type.split(';').next().unwrap_or("").trim();
+            let media = patch_media(call, self.registry.is_custom(target.info.id))?;
             patch::apply(&target.info, &target.version, media, &scale_of(&stored), &call.request.body)?
         } else {
             call.json("Scale")?

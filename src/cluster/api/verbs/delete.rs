@@ -98,7 +98,7 @@ impl Server {
     }
 }
 
-fn check_preconditions(
+pub(super) fn check_preconditions(
     info: &KindInfo,
     key: &ObjectKey,
     before: &Value,

@@ -8,6 +8,7 @@ use super::super::status::{Resource, Status};
 use super::super::store::ObjectKey;
 use super::super::{Caller, DeleteOptions, Server};
 use super::bind::set_condition;
+use super::delete::check_preconditions;
 use crate::value::Value;
 use crate::{list, object};
 
@@ -22,6 +23,7 @@ impl Server {
         let Some(pod) = self.store.get(key).cloned() else {
             return Err(Status::not_found(self.registry.info(key.kind).resource(), &key.name));
         };
+        check_preconditions(&self.registry.info(key.kind).clone(), key, &pod, options)?;
         let free = matches!(pod.at(&["status", "phase"]).str(), "Succeeded" | "Failed" | "Pending");
         if !free && !pod.is_deleting() {
             self.ask_budget(caller, &pod)?;

@@ -154,7 +154,10 @@ fn take(object: &mut Value, from: &Value, path: &[&str]) {
 
 /// What no update changes (apiserver `rest.BeforeUpdate`).
 fn keep_metadata(key: &ObjectKey, object: &mut Value, before: &Value) {
-    object.set(&["metadata", "name"], key.name.clone());
+    // What is already right is not written: metadata that stays shared is known to be unchanged.
+    if object.name() != key.name.as_str() {
+        object.set(&["metadata", "name"], key.name.clone());
+    }
     object.remove(&["metadata", "managedFields"]);
     for field in [
         "namespace",
