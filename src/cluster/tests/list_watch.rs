@@ -1,10 +1,11 @@
 //! Laws of lists and watches under random writes.
 
+mod client;
+
 use std::collections::BTreeMap;
 
-use gpulab_cluster::api::Server;
-use gpulab_cluster::api::request::{Body, Request, Response};
-use gpulab_cluster::api::watch::Watch;
+use client::Client;
+use gpulab_cluster::api::request::{Body, Request};
 use gpulab_cluster::{Value, VirtualTime};
 use proptest::prelude::*;
 
@@ -31,58 +32,23 @@ fn writes() -> impl Strategy<Value = Vec<Write>> {
     prop::collection::vec(write, 1..40)
 }
 
-struct Client {
-    server: Server,
+fn perform(client: &mut Client, write: &Write) {
+    let at = |name: &u8| format!("{MAPS}/m{name}");
+    match write {
+        Write::Create(name, label) => {
+            let body = format!(r#"{{"metadata":{{"name":"m{name}","labels":{{"l":"{label}"}}}}}}"#);
+            client.send("POST", MAPS, "", &body)
+        }
+        Write::Label(name, label) => {
+            client.send("PATCH", &at(name), "", &format!(r#"{{"metadata":{{"labels":{{"l":"{label}"}}}}}}"#))
+        }
+        Write::Data(name, data) => client.send("PATCH", &at(name), "", &format!(r#"{{"data":{{"d":"{data}"}}}}"#)),
+        Write::Delete(name) => client.send("DELETE", &at(name), "", ""),
+    };
 }
 
-impl Client {
-    fn new() -> Client {
-        let mut server = Server::new(0);
-        server.bootstrap(VirtualTime::EPOCH);
-        Client { server }
-    }
-
-    fn send(&mut self, method: &str, path: &str, query: &str, body: &str) -> Response {
-        let media = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let request = Request {
-            method: method.into(),
-            path: path.into(),
-            query: query.into(),
-            content_type: media.into(),
-            body: body.into(),
-            ..Request::default()
-        };
-        self.server.answer(VirtualTime::EPOCH, &request)
-    }
-
-    fn get(&mut self, query: &str) -> Value {
-        match self.send("GET", MAPS, query, "").body {
-            Body::Json(value) => value,
-            other => panic!("{query}: {other:?}"),
-        }
-    }
-
-    fn write(&mut self, write: &Write) {
-        let at = |name: &u8| format!("{MAPS}/m{name}");
-        match write {
-            Write::Create(name, label) => {
-                let body = format!(r#"{{"metadata":{{"name":"m{name}","labels":{{"l":"{label}"}}}}}}"#);
-                self.send("POST", MAPS, "", &body)
-            }
-            Write::Label(name, label) => {
-                self.send("PATCH", &at(name), "", &format!(r#"{{"metadata":{{"labels":{{"l":"{label}"}}}}}}"#))
-            }
-            Write::Data(name, data) => self.send("PATCH", &at(name), "", &format!(r#"{{"data":{{"d":"{data}"}}}}"#)),
-            Write::Delete(name) => self.send("DELETE", &at(name), "", ""),
-        };
-    }
-
-    fn watch(&mut self, query: &str) -> Watch {
-        match self.send("GET", MAPS, query, "").body {
-            Body::Watch(watch) => watch,
-            other => panic!("{query}: {other:?}"),
-        }
-    }
+fn listed(client: &mut Client, query: &str) -> Value {
+    client.ask("GET", &format!("{MAPS}?{query}"), "").1
 }
 
 /// Objects by name, without kind and version, as lists show them.
@@ -124,20 +90,20 @@ proptest! {
     fn a_watch_is_a_list_and_events(before in writes(), after in writes(), selector in 0_usize..4) {
         let query = ["", "labelSelector=l%3D1", "labelSelector=l%20notin%20(0)", "fieldSelector=metadata.name%3Dm2"][selector];
         let mut client = Client::new();
-        before.iter().for_each(|write| client.write(write));
-        let list = client.get(query);
+        before.iter().for_each(|write| perform(&mut client, write));
+        let list = listed(&mut client, query);
         let mut seen = by_name(&list);
         let start = revision(&list);
-        let mut watch = client.watch(&format!("watch=1&resourceVersion={start}&{query}"));
+        let mut watch = client.watch(MAPS, &format!("watch=1&resourceVersion={start}&{query}"));
         let mut told = Vec::new();
         for write in &after {
-            client.write(write);
+            perform(&mut client, write);
             told.extend(watch.poll(&client.server, VirtualTime::EPOCH).0);
         }
         apply(&mut seen, &told, start);
-        prop_assert_eq!(seen, by_name(&client.get(query)));
+        prop_assert_eq!(seen, by_name(&listed(&mut client, query)));
         // One that is opened late and polled once is told the same.
-        let mut late = client.watch(&format!("watch=1&resourceVersion={start}&{query}"));
+        let mut late = client.watch(MAPS, &format!("watch=1&resourceVersion={start}&{query}"));
         prop_assert_eq!(late.poll(&client.server, VirtualTime::EPOCH).0, told);
     }
 
@@ -145,13 +111,13 @@ proptest! {
     #[test]
     fn pages_are_the_list(before in writes(), between in writes(), limit in 1_usize..5) {
         let mut client = Client::new();
-        before.iter().for_each(|write| client.write(write));
-        let whole = client.get("");
+        before.iter().for_each(|write| perform(&mut client, write));
+        let whole = listed(&mut client, "");
         let mut items = Vec::new();
         let mut token = String::new();
         let mut between = between.iter();
         loop {
-            let page = client.get(&format!("limit={limit}&continue={token}"));
+            let page = listed(&mut client, &format!("limit={limit}&continue={token}"));
             prop_assert_eq!(revision(&page), revision(&whole));
             items.extend(page.at(&["items"]).items().iter().cloned());
             let rest = whole.at(&["items"]).items().len() - items.len();
@@ -160,12 +126,12 @@ proptest! {
             if token.is_empty() {
                 break;
             }
-            between.by_ref().take(3).for_each(|write| client.write(write));
+            between.by_ref().take(3).for_each(|write| perform(&mut client, write));
         }
         prop_assert_eq!(Value::from(items), whole.at(&["items"]).clone());
         // The same past, asked for by its revision.
         let exact = format!("resourceVersion={}&resourceVersionMatch=Exact", revision(&whole));
-        prop_assert_eq!(client.get(&exact), whole);
+        prop_assert_eq!(listed(&mut client, &exact), whole);
     }
 
     /// Whatever is asked, there is an answer, and an error has a Status.

@@ -90,7 +90,7 @@ fn check_uid(info: &KindInfo, key: &ObjectKey, object: &Value, before: &Value) -
 /// An update without resourceVersion is unconditional, except where the kind forbids it.
 fn check_version(info: &KindInfo, custom: bool, key: &ObjectKey, object: &Value, before: &Value) -> Result<(), Status> {
     let version = object.at(&["metadata", "resourceVersion"]);
-    if version.str().is_empty() {
+    if matches!(version.str(), "" | "0") {
         let conditional =
             custom || matches!(key.kind, Kind::LEASE | Kind::POD_DISRUPTION_BUDGET | Kind::CUSTOM_RESOURCE_DEFINITION);
         if !conditional {
