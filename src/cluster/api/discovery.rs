@@ -13,11 +13,12 @@ use crate::value::{Text, Value};
 use crate::{list, object};
 
 /// Built-in groups in the order in which a real server registers them; custom ones follow.
-const GROUPS: [&str; 8] = [
+const GROUPS: [&str; 9] = [
     "apps",
     "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
+    "batch",
     "policy",
     "apiextensions.k8s.io",
     "scheduling.k8s.io",

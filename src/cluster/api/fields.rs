@@ -103,6 +103,7 @@ fn own_fields(kind: Kind) -> &'static [&'static str] {
         Kind::NAMESPACE => &["status.phase"],
         Kind::SECRET => &["type"],
         Kind::SERVICE => &["spec.clusterIP", "spec.type"],
+        Kind::JOB => &["status.successful"],
         Kind::EVENT => &[
             "involvedObject.kind",
             "involvedObject.namespace",
@@ -140,7 +141,7 @@ fn supported(info: &KindInfo, label: &str) -> bool {
     if info.group == "events.k8s.io" {
         return label == "type" || EVENT_ALIASES.iter().any(|(alias, _)| *alias == label);
     }
-    own_fields(info.id).contains(&label) || (info.kind == "Job" && label == "status.successful")
+    own_fields(info.id).contains(&label)
 }
 
 fn storage_path(info: &KindInfo, label: &str) -> Vec<String> {
@@ -152,7 +153,7 @@ fn storage_path(info: &KindInfo, label: &str) -> Vec<String> {
 }
 
 fn unsupported(info: &KindInfo, custom: bool, label: &str) -> String {
-    if custom || !own_fields(info.id).is_empty() || info.kind == "Job" {
+    if custom || !own_fields(info.id).is_empty() {
         format!("field label not supported: {label}")
     } else {
         format!("{label:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
@@ -167,6 +168,8 @@ fn read(object: &Value, path: &[String]) -> String {
             Value::Null => object.at(&["reportingComponent"]),
             component => component,
         },
+        // The selector's name for the number of pods that succeeded.
+        ["status", "successful"] => object.at(&["status", "succeeded"]),
         ["status", "podIPs"] => object.at(&["status", "podIP"]),
         path => object.at(path),
     };

@@ -28,7 +28,6 @@ const FILES: [(&str, &str); 7] = [
 /// Exchanges that differ, and why.
 const DIFFERENT: &[(&str, &str)] = &[
     ("01-discovery 1", "the version says that this is gpulab"),
-    ("01-discovery 6", "no kind of this group is served yet"),
     ("01-discovery 11", "OpenAPI follows with real clients"),
     ("01-discovery 15", "only what is served is listed"),
     ("04-patch 14", APPLY),
@@ -41,7 +40,6 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("05-list-watch 24", "the lab's node is another machine than the recorder's"),
     ("05-list-watch 25", "the recorder was faster than the deployment controller"),
     ("05-list-watch 26", "which replica set comes first follows from hashes"),
-    ("05-list-watch 27", "no kind of this group is served yet"),
     ("05-list-watch 33", UNSERVED),
     ("05-list-watch 34", UNSERVED),
     ("05-list-watch 36", "the lab has one lease, the recorder's server had several"),
@@ -54,7 +52,6 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("05-list-watch 43", KUEUE),
     ("05-list-watch 45", "protobuf is not spoken"),
     ("05-list-watch 46", "YAML is not spoken yet"),
-    ("07-subresources 12", "the disruption controller follows with draining"),
 ];
 const APPLY: &str = "server-side apply follows with real clients";
 const UNSERVED: &str = "the kind is not served yet";

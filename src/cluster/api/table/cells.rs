@@ -39,6 +39,7 @@ pub(super) fn cells(kind: Kind, object: &Value, now: VirtualTime) -> Vec<Value> 
             cells.push(or_none(&selector_text(spec("selector"))));
             cells
         }
+        Kind::JOB => job(object, now, age),
         Kind::POD_DISRUPTION_BUDGET => {
             let bounds = [spec("minAvailable"), spec("maxUnavailable")].map(|bound| match bound {
                 Value::Null => Value::from("N/A"),
@@ -154,6 +155,34 @@ fn event(event: &Value, now: VirtualTime) -> Vec<Value> {
     ]
 }
 
+fn job(job: &Value, now: VirtualTime, age: Value) -> Vec<Value> {
+    let holds = |kind: &&str| job.condition(kind).at(&["status"]).str() == "True";
+    let first = ["Complete", "Failed"].into_iter().find(holds);
+    let second = ["Suspended", "FailureTarget", "SuccessCriteriaMet"].into_iter().find(holds);
+    let status = match (first, second) {
+        (Some(first), _) => first,
+        _ if job.is_deleting() => "Terminating",
+        (None, Some(second)) => second,
+        (None, None) => "Running",
+    };
+    let succeeded = job.at(&["status", "succeeded"]).int();
+    let parallelism = job.at(&["spec", "parallelism"]).int();
+    let completions = match job.at(&["spec", "completions"]).as_i64() {
+        Some(wanted) => format!("{succeeded}/{wanted}"),
+        None if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
+        None => format!("{succeeded}/1"),
+    };
+    let time = |field| VirtualTime::parse(job.at(&["status", field]).str());
+    let duration = match time("startTime") {
+        Some(start) => age::human(time("completionTime").unwrap_or(now).micros() - start.micros()),
+        None => String::new(),
+    };
+    let mut cells = vec![job.name().into(), status.into(), completions.into(), duration.into(), age];
+    cells.extend(template(job));
+    cells.push(or_none(&selector_text(job.at(&["spec", "selector"]))));
+    cells
+}
+
 fn service(service: &Value, age: Value) -> Vec<Value> {
     let spec = |field| service.at(&["spec", field]);
     let joined = |values: &Value| values.items().iter().map(Value::str).collect::<Vec<_>>().join(",");
@@ -185,4 +214,28 @@ fn service(service: &Value, age: Value) -> Vec<Value> {
         age,
         or_none(&labels.join(",")),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_says_how_far_it_is() {
+        let now = VirtualTime::parse("2026-01-01T00:05:00Z").expect("a time");
+        let cells = |status: &str, spec: &str| {
+            let text = format!(r#"{{"metadata":{{"name":"j"}},"spec":{spec},"status":{status}}}"#);
+            let job = Value::from_json(text.as_bytes()).expect("JSON");
+            let cells = cells(Kind::JOB, &job, now);
+            [1, 2, 3].map(|at| cells[at].str().to_owned()).join(" ")
+        };
+        let started = r#"{"startTime":"2026-01-01T00:00:00Z","succeeded":1}"#;
+        assert_eq!(cells(started, r#"{"completions":3}"#), "Running 1/3 5m");
+        assert_eq!(cells(started, r#"{"parallelism":4}"#), "Running 1/1 of 4 5m");
+        let done = r#"{"startTime":"2026-01-01T00:00:00Z","completionTime":"2026-01-01T00:00:05Z","succeeded":1,
+          "conditions":[{"type":"SuccessCriteriaMet","status":"True"},{"type":"Complete","status":"True"}]}"#;
+        assert_eq!(cells(done, r#"{"completions":1}"#), "Complete 1/1 5s");
+        let waiting = r#"{"conditions":[{"type":"Suspended","status":"True"}]}"#;
+        assert_eq!(cells(waiting, r#"{"completions":1}"#), "Suspended 0/1 ");
+    }
 }
