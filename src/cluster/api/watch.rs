@@ -23,6 +23,8 @@ pub struct Watch {
     /// Events that were known when the watch began.
     first: Vec<Value>,
     ends: bool,
+    /// Whether it waits for a revision that does not exist yet.
+    ahead: bool,
     bookmarked: VirtualTime,
     /// Whether a Table's columns were sent.
     headed: bool,
@@ -51,8 +53,15 @@ pub(super) enum Start {
 impl Watch {
     pub(super) fn open(server: &Server, now: VirtualTime, view: View, start: Start) -> Watch {
         let revision = server.store.revision();
-        let mut watch =
-            Watch { view: Arc::new(view), revision, first: Vec::new(), ends: false, bookmarked: now, headed: false };
+        let mut watch = Watch {
+            view: Arc::new(view),
+            revision,
+            first: Vec::new(),
+            ends: false,
+            ahead: matches!(start, Start::After(after) if after > revision),
+            bookmarked: now,
+            headed: false,
+        };
         match start {
             Start::After(after) if after < server.store.compacted() => watch.expire(after, server.store.compacted()),
             Start::After(after) => watch.revision = after,
@@ -80,7 +89,11 @@ impl Watch {
         if self.ends {
             return (events, true);
         }
-        if self.revision < server.store.compacted() {
+        let revision = server.store.revision();
+        self.ahead &= self.revision > revision;
+        // What was delivered and is not there any more was taken back: the client has to list anew.
+        let taken_back = self.revision > revision && !self.ahead;
+        if self.revision < server.store.compacted() || taken_back {
             self.expire(self.revision, server.store.compacted());
             events.append(&mut self.first);
             return (events, true);

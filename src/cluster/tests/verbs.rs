@@ -68,6 +68,19 @@ fn a_watch_sees_what_happens() {
     assert_eq!(world.poll(&mut watch).0.len(), 0);
 }
 
+#[test]
+fn a_watch_of_a_past_that_was_taken_back_ends() {
+    let mut world = world();
+    let earlier = world.clone();
+    ask(&mut world, "POST", MAPS, &map("one", "1"));
+    let Body::Watch(mut watch) = send(&mut world, "GET", &format!("{MAPS}?watch=1"), "").body else {
+        panic!("no watch")
+    };
+    assert!(!world.poll(&mut watch).1);
+    let (events, ends) = earlier.poll(&mut watch);
+    assert_eq!((events[0].at(&["object", "code"]).int(), ends), (410, true));
+}
+
 const CRD: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"boards.lab.example"},
   "spec":{"group":"lab.example","scope":"Namespaced","names":{"kind":"Board","plural":"boards"},"versions":[{"name":"v1","served":true,"storage":true,
   "additionalPrinterColumns":[{"name":"Slots","type":"integer","jsonPath":".spec.slots"}],"subresources":{"status":{}},
