@@ -53,7 +53,13 @@ impl Lab {
     pub fn clean_up(&self) -> Result<(), Fault> {
         let entries = std::mem::take(&mut self.journal.borrow_mut().entries);
         let mut first = Ok(());
+        let mut pods_left = true;
         for entry in entries.iter().rev() {
+            if pods_left && entry.kind.kind == "Node" {
+                // Pods leave through the kubelet of their node, so they go first.
+                self.come_to_rest();
+                pods_left = false;
+            }
             let path = format!("{}/{}", entry.kind.path(&entry.namespace), encode(&entry.name));
             let undone = match &entry.before {
                 None => self.undo_create(entry, &path),
@@ -65,13 +71,17 @@ impl Lab {
                 first = Err(error);
             }
         }
-        if !entries.is_empty()
-            && let Some(control) = self.backend.control()
-        {
-            // Pods leave gracefully; a world that cannot come to rest stays as it is after two minutes.
-            control.settle(Duration::from_secs(120), &mut |step| self.record_step(step));
+        if !entries.is_empty() {
+            self.come_to_rest();
         }
         first
+    }
+
+    /// Pods leave gracefully; a world that cannot come to rest stays as it is after two minutes.
+    fn come_to_rest(&self) {
+        if let Some(control) = self.backend.control() {
+            control.settle(Duration::from_secs(120), &mut |step| self.record_step(step));
+        }
     }
 
     fn undo_create(&self, entry: &Entry, path: &str) -> Result<(), Fault> {

@@ -118,6 +118,11 @@ fn finds(registrar: &mut Registrar<'_>) {
             Ok(Dynamic::from(Listing::new(&lab, lab.kind(&what)?, "")))
         }
     });
+    places(registrar);
+}
+
+fn places(registrar: &mut Registrar<'_>) {
+    let lab = registrar.lab.clone();
     registrar.function(
         "exists(x: string or handle) -> bool",
         "Whether an object is there now; names are written kind/name.\nExample: print(exists(\"pod/mri\"));\nSee: get",

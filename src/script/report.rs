@@ -127,8 +127,11 @@ impl Reporter<'_> {
                 script(format!("\"{name}\" is a constant and cannot be changed"))
             }
             EvalAltResult::ErrorArithmetic(text, _) => script(text.to_lowercase()),
-            EvalAltResult::ErrorStackOverflow(_) => {
-                script("functions call each other too deeply".into()).hint("a recursion needs an end")
+            EvalAltResult::ErrorStackOverflow(_) => script("functions call each other too deeply".into())
+                .hint("a recursion needs an end; a function of the script's own also answers to x.name()"),
+            EvalAltResult::ErrorDataRace(..) => {
+                script("a closure uses the variable whose method is just being called".into())
+                    .hint("give the value in between a name: let keys = map.keys(); keys.map(|key| map[key])")
             }
             EvalAltResult::ErrorTooManyVariables(_) => script("too many variables".into()),
             EvalAltResult::ErrorUnboundThis(_) => script("`this` means something only inside a method call".into()),
@@ -247,6 +250,10 @@ impl Reporter<'_> {
             return Error::new(Kind::Script, text.to_owned());
         };
         let receiver = shorten(receiver);
+        if receiver == "Fn" {
+            return Error::new(Kind::Script, format!("a function has no property `{name}`"))
+                .hint("a variable that a closure uses must not have the name of a function of the script");
+        }
         let names = self.methods(receiver);
         if text.contains("setter") && names.iter().any(|known| known == name) {
             return Error::new(Kind::Script, format!("`{name}` of {} can be read, not set", plain_type(receiver)))

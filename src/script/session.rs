@@ -97,6 +97,8 @@ impl Session {
     pub fn run(&mut self, name: &str, source: &str, cleanup: bool) -> Result<(), Error> {
         *self.built.directory.borrow_mut() = directory(name);
         self.lab.findings.set((0, 0));
+        // Only what this script does is undone at its end.
+        let earlier = cleanup.then(|| self.lab.journal.take());
         let result = self.evaluate_source(name, source).map(|_| ());
         // What stopped the script must not stop the cleaning.
         self.lab.clear_interrupt();
@@ -110,6 +112,9 @@ impl Session {
         } else {
             Ok(())
         };
+        if let Some(earlier) = earlier {
+            self.lab.journal.replace(earlier);
+        }
         result.and(cleaned)?;
         match self.lab.findings.get() {
             (_, 0) => Ok(()),

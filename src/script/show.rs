@@ -155,6 +155,12 @@ pub fn value_text(value: &Dynamic) -> Result<String, Fault> {
     if let Some(applied) = value.read_lock::<Applied>() {
         return Ok(applied.lines());
     }
+    if let Some(moment) = value.read_lock::<super::time::Moment>() {
+        return Ok(moment.to_string());
+    }
+    if let Some(fault) = value.read_lock::<Fault>() {
+        return Ok(clean(&fault.message));
+    }
     if let Some(rows) = value.read_lock::<Array>() {
         return array_text(&rows);
     }
@@ -178,7 +184,8 @@ fn array_text(rows: &Array) -> Result<String, Fault> {
             rows.iter().map(|row| handle(row).map_or_else(|| row.to_string(), |object| object.id())).collect();
         return Ok(format!("[{}]", ids.join(", ")));
     }
-    Ok(clean(&to_json(&rows.clone().into()).to_string().replace("\",\"", "\", \"")))
+    let items: Vec<String> = rows.iter().map(|item| to_json(item).to_string()).collect();
+    Ok(clean(&format!("[{}]", items.join(", "))))
 }
 
 /// Without control characters other than line ends and tabs: text from elsewhere must not steer the terminal.

@@ -20,6 +20,12 @@ pub struct Moment {
     epoch: VirtualTime,
 }
 
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.at.rfc3339())
+    }
+}
+
 /// Registers the verbs.
 pub fn register(registrar: &mut Registrar<'_>) {
     moments(registrar);
@@ -36,6 +42,10 @@ pub fn register(registrar: &mut Registrar<'_>) {
         let lab = lab.clone();
         move |by: Dynamic| -> Res<()> { advance(&lab, span(by)?) }
     });
+    // The language's own sleeps block real time; these take their place.
+    let (whole, part) = (lab.clone(), lab.clone());
+    registrar.engine.register_fn("sleep", move |by: i64| -> Res<()> { advance(&whole, span(by.into())?) });
+    registrar.engine.register_fn("sleep", move |by: f64| -> Res<()> { advance(&part, span(by.into())?) });
     registrar.function(
         "settle() -> ()",
         "Lets the cluster run until nothing is under way.\nWaits: at most 10 minutes of the cluster's time, or the given span.\nFails: when the cluster does not come to rest, with what is still under way.\nExample: submit(#{name: \"mri\", gpus: 1});\n  settle();\nSee: advance, wait, step",
@@ -62,8 +72,8 @@ pub fn register(registrar: &mut Registrar<'_>) {
 fn moments(registrar: &mut Registrar<'_>) {
     let lab = registrar.lab.clone();
     registrar.engine.register_type_with_name::<Moment>("Moment");
-    registrar.engine.register_fn("to_string", |moment: &mut Moment| moment.at.rfc3339());
-    registrar.engine.register_fn("to_debug", |moment: &mut Moment| moment.at.rfc3339());
+    registrar.engine.register_fn("to_string", |moment: &mut Moment| moment.to_string());
+    registrar.engine.register_fn("to_debug", |moment: &mut Moment| moment.to_string());
     registrar.engine.register_fn("-", |one: Moment, two: Moment| (one.at.micros() - two.at.micros()) as f64 / 1e6);
     registrar.engine.register_fn("==", |one: Moment, two: Moment| one == two);
     registrar.engine.register_fn("!=", |one: Moment, two: Moment| one != two);

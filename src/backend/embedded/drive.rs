@@ -21,6 +21,8 @@ const BATCH: usize = 256;
 enum Goal {
     /// Until nothing is under way.
     Quiet,
+    /// Until nothing is under way and no program will end by itself.
+    Expected,
     /// Until the clock shows this moment.
     Moment,
 }
@@ -79,7 +81,11 @@ impl Embedded {
             }
             match stopped {
                 Stopped::Nothing => return Waited::Quiet(self.upcoming()),
-                Stopped::Limit => return Waited::TimedOut,
+                Stopped::Limit => {
+                    // The time of the wait has passed; nothing is due any more.
+                    self.with(|world| world.advance(until.since(world.now())));
+                    return Waited::TimedOut;
+                }
                 Stopped::BatchFull => continue,
                 Stopped::Wrote => {}
             }
@@ -104,8 +110,9 @@ impl Embedded {
 
 fn due(world: &World, goal: Goal) -> Option<VirtualTime> {
     match goal {
-        // Heartbeats that are due before the next work run with it, in order.
-        Goal::Quiet => world.next_work(),
+        // While anything is to come, heartbeats run in their order too.
+        Goal::Quiet => world.next_work().and_then(|_| world.next()),
+        Goal::Expected => world.next_expected().and_then(|_| world.next()),
         Goal::Moment => world.next(),
     }
 }
@@ -141,7 +148,7 @@ impl Backend for Embedded {
 
     fn wait_until(&self, within: Duration, condition: &mut dyn FnMut() -> Check, observer: Observer<'_>) -> Waited {
         let until = self.now() + within;
-        self.drive(Goal::Quiet, until, condition, observer)
+        self.drive(Goal::Expected, until, condition, observer)
     }
 
     fn under_way(&self) -> Option<String> {
