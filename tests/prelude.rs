@@ -34,6 +34,7 @@ fn the_prelude_keeps_its_promises() {
             args: Vec::new(),
             interrupt: Arc::default(),
             steps: false,
+            ties: gpulab_cluster::time::Ties::InOrder,
         };
         let mut session = Session::new(options, Rc::new(Silent)).unwrap();
         if let Err(error) = session.run(&file.display().to_string(), &source, true) {

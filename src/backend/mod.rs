@@ -90,6 +90,9 @@ pub trait Control {
     /// Does the next thing, or the next thing of one component. None when nothing is planned.
     fn step(&self, component: Option<&str>, observer: Observer<'_>) -> Option<Step>;
 
+    /// Names of the components that [`Control::step`] knows.
+    fn components(&self) -> Vec<&'static str>;
+
     /// Runs until nothing is under way, at most `within`: [`Waited::Quiet`] or [`Waited::TimedOut`].
     fn settle(&self, within: Duration, observer: Observer<'_>) -> Waited;
 

@@ -202,6 +202,11 @@ impl World {
         told
     }
 
+    /// Names of the components.
+    pub fn component_names(&self) -> Vec<&'static str> {
+        self.components.iter().map(|component| component.name()).collect()
+    }
+
     /// Gives a setting to the component of this name.
     ///
     /// # Errors

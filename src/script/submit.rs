@@ -110,8 +110,10 @@ fn job_of(lab: &Rc<Lab>, name: &str, pod: &Value, count: u32) -> Result<Value, F
     let served = lab.get_path("/apis/batch/v1").is_ok_and(|list| {
         super::convert::items(&list, &["resources"]).iter().any(|one| super::convert::text(one, &["name"]) == "jobs")
     });
-    if !served {
-        return Err(Fault::script("this cluster does not serve Jobs, so `pods:` cannot be used here")
+    // A model without the controller would keep the Job and never make a pod of it.
+    let controlled = lab.backend.control().is_none_or(|model| model.components().contains(&"job-controller"));
+    if !served || !controlled {
+        return Err(Fault::script("this cluster does not run Jobs, so `pods:` cannot be used here")
             .hint("submit one pod at a time: for i in 0..n { submit(#{name: `a-${i}`, gpus: 1}); }"));
     }
     let mut metadata = pod["metadata"].clone();

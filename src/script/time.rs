@@ -10,6 +10,7 @@ use super::docs::Registrar;
 use super::fault::{Fault, Res};
 use super::lab::Lab;
 use super::options::span;
+use super::suggest::did_you_mean;
 use crate::backend::{Control, Waited, duration};
 use crate::error::Kind;
 
@@ -139,6 +140,13 @@ pub fn settle(lab: &Rc<Lab>, limit: Duration) -> Res<()> {
 
 fn step(lab: &Rc<Lab>, component: Option<&str>) -> Res<String> {
     let control = control(lab, "step")?;
+    let known = control.components();
+    if let Some(wanted) = component.filter(|wanted| !known.contains(wanted)) {
+        let near = did_you_mean(wanted, known.iter().copied());
+        return Err(Fault::script(format!("there is no component \"{wanted}\"{near}"))
+            .hint(format!("components: {}", known.join(", ")))
+            .into());
+    }
     let done = control.step(component, &mut |step| lab.record_step(step));
     if lab.interrupted() {
         return Err(Fault::new(Kind::Interrupted, "cancelled").into());

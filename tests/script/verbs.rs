@@ -122,7 +122,7 @@ fn the_api_refuses_with_its_own_words() {
         ("delete(\"pod/nobody\")", "no pod \"nobody\" in namespace default"),
         ("get(\"gadget\", \"x\")", "the server has no resource \"gadget\""),
         ("submit(#{name: \"a\"}, \"team-a\")", "cannot submit to queue \"team-a\": Kueue is not installed"),
-        ("submit(#{name: \"a\", gpus: 1, pods: 2})", "does not serve Jobs"),
+        ("submit(#{name: \"a\", gpus: 1, pods: 2})", "does not run Jobs"),
         ("submit(#{name: \"a\", priority: 100})", "is the name of a PriorityClass"),
         ("namespace(\"nowhere\")", "no namespace \"nowhere\""),
         ("untaint(\"kind\", \"team\")", "taint \"team\" not found"),
@@ -247,7 +247,7 @@ fn time_is_moved_and_read() {
     assert!(bench.show("step(\"scheduler\")").contains("scheduler"));
     bench.show("settle();");
     assert_eq!(bench.session.under_way(), None);
-    assert!(bench.fails("step(\"nobody\")").message.contains("nobody"));
+    assert!(bench.fails("step(\"sheduler\")").message.contains("did you mean \"scheduler\"?"));
 }
 
 #[test]

@@ -180,6 +180,10 @@ impl Control for Embedded {
         waited
     }
 
+    fn components(&self) -> Vec<&'static str> {
+        self.with(|world| world.component_names())
+    }
+
     fn step(&self, component: Option<&str>, observer: Observer<'_>) -> Option<Step> {
         for _ in 0..LIVELOCK {
             // In a quiet world only what is already planned can make a component act; heartbeats would go on for ever.
