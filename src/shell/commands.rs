@@ -145,7 +145,7 @@ mod tests {
             doc("at() -> int", "A very long sentence that does not fit: indeed."),
         ];
         let text = functions(&docs, 30);
-        assert!(text.starts_with("at    A very long sentence\npods  Lists the pods\n\n"), "{text}");
+        assert!(text.starts_with("at    A very long sentence\npods  Lists the pods.\n\n"), "{text}");
     }
 
     #[test]
