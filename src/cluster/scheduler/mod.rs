@@ -52,6 +52,8 @@ pub struct Scheduler {
     algorithm: Algorithm,
     planned: bool,
     sweeping: bool,
+    /// When and how urgently pods are next tried again after an error.
+    retry: Option<(VirtualTime, bool)>,
 }
 
 /// What a pod is to the scheduler.
@@ -86,6 +88,7 @@ impl Scheduler {
             algorithm: Algorithm::new(framework, ties),
             planned: false,
             sweeping: false,
+            retry: None,
         }
     }
 
@@ -200,6 +203,13 @@ impl Scheduler {
             self.planned = true;
             plan.soon(Work::tick("schedule"));
         }
+        // Without a node nothing is under way that could help, so nobody waits for the next try.
+        let retry = self.queue.next_retry().map(|at| (at, self.cache.len() > 0));
+        if let Some((at, awaited)) = retry.filter(|_| retry != self.retry) {
+            let urgency = if awaited { Urgency::Work } else { Urgency::Background };
+            plan.at(at, urgency, Work::tick("backoff"));
+        }
+        self.retry = retry;
         if !self.sweeping && self.queue.any_aside() {
             self.sweeping = true;
             plan.after(SWEEP, Urgency::Background, Work::tick("sweep"));
@@ -219,8 +229,7 @@ impl Scheduler {
         }
         match self.algorithm.schedule(&pod, &mut self.cache, &cx.server.store, &self.queue.nominator) {
             Outcome::NoNodes => {
-                // Nothing is under way that could help, so nobody waits for the next try.
-                self.retry(&pod, Urgency::Background, cx);
+                self.queue.fail(&pod.key, cx.now);
                 let text = "no nodes available to schedule pods";
                 cx.decide(&pod.key, "FailedScheduling", text, Value::Null);
                 report(cx, &object, "Unschedulable", text, None);
@@ -295,7 +304,7 @@ impl Scheduler {
             }
             Err(status) => {
                 let gone = self.cache.remove_pod(&pod.key);
-                self.retry(pod, Urgency::Work, cx);
+                self.queue.fail(&pod.key, cx.now);
                 if let Some(gone) = gone {
                     self.happened(cx.now, &ClusterEvent::PodDelete(&gone));
                 }
@@ -303,12 +312,6 @@ impl Scheduler {
                 cx.decide(&pod.key, "FailedScheduling", text.clone(), Value::Null);
                 report(cx, object, "SchedulerError", &text, None);
             }
-        }
-    }
-
-    fn retry(&mut self, pod: &PodInfo, urgency: Urgency, cx: &mut Context<'_>) {
-        if let Some(at) = self.queue.fail(&pod.key, cx.now) {
-            cx.plan().at(at, urgency, Work::tick("backoff"));
         }
     }
 }

@@ -204,20 +204,23 @@ impl Queue {
         self.set_aside(key);
     }
 
-    /// The attempt for a popped pod failed for another reason; returns when it is tried again.
-    pub fn fail(&mut self, key: &ObjectKey, now: VirtualTime) -> Option<VirtualTime> {
-        let queued = self.pods.get_mut(key)?;
+    /// The attempt for a popped pod failed for another reason; it is tried again after a while.
+    pub fn fail(&mut self, key: &ObjectKey, now: VirtualTime) {
+        let Some(queued) = self.pods.get_mut(key) else { return };
         queued.rejecting = 0;
         queued.errors += 1;
         queued.since = now;
         self.arrivals += 1;
         queued.arrival = self.arrivals;
-        let expiry = queued.expiry();
-        let place = (expiry, queued.arrival);
+        let place = (queued.expiry(), queued.arrival);
         queued.place = Place::ErrorBackoff(place.0, place.1);
         self.errors.insert(place, key.clone());
-        // The flush runs on whole seconds and takes what has expired before.
-        Some(VirtualTime::from_micros((expiry.seconds() + 1) * 1_000_000))
+    }
+
+    /// When the first pod comes back after an error: the flush runs on whole seconds and takes what expired before.
+    pub fn next_retry(&self) -> Option<VirtualTime> {
+        let (place, _) = self.errors.get_min()?;
+        Some(VirtualTime::from_micros((place.0.seconds() + 1) * 1_000_000))
     }
 
     /// Moves pods whose backoff has ended to the active queue.

@@ -37,11 +37,16 @@ fn without_nodes_it_says_so_and_tries_again() {
     lab.pod("p", &[], |_| {});
     assert_eq!(lab.why("p"), "no nodes available to schedule pods");
     assert_eq!(lab.get("p").condition("PodScheduled").at(&["reason"]).str(), "Unschedulable");
-    lab.node("n", &[], &[]);
+    assert_eq!(lab.world.now(), Config::default().epoch, "nobody waits for a node that nobody makes");
+    lab.world.advance(Duration::from_secs(60));
+    let key = ObjectKey::new(Kind::POD, "default", "p");
+    let tries: Vec<u64> =
+        lab.world.trace.about(&key).map(|one| one.at.since(Config::default().epoch).as_secs()).collect();
+    assert_eq!(tries, [52, 41, 30, 19, 10, 5, 2, 0], "1, 2, 4, 8, 10, 10 … seconds, on whole seconds");
     // No plugin rejected it, so no event helps: it comes back by its backoff.
-    assert_eq!(lab.place("p"), "");
-    lab.world.advance(Duration::from_secs(3));
+    lab.node("n", &[], &[]);
     assert_eq!(lab.place("p"), "n");
+    assert!(lab.world.now().since(Config::default().epoch).as_secs() > 60);
 }
 
 #[test]
