@@ -245,8 +245,8 @@ impl Server {
         let mode = call.query.field_validation("UpdateOptions")?;
         let body = call.json(&target.info.kind)?;
         let (object, warnings) = self.decode(target, body, mode)?;
-        check_name(target, &object)?;
         check_namespace(target, &object)?;
+        check_name(target, &object)?;
         let existed = self.store.get(&target.key()).is_some();
         let kept = self.write(target, call, part, object, dry_run)?;
         let shown = self.show(target, call.form, call.now, &kept);
@@ -263,8 +263,8 @@ impl Server {
         let (object, warnings) = self
             .decode(target, patched.clone(), mode)
             .map_err(|refusal| patch::undecodable(&target.info, &patched, refusal))?;
-        check_name(target, &object)?;
         check_namespace(target, &object)?;
+        check_name(target, &object)?;
         let kept = self.write(target, call, part, object, dry_run)?;
         let shown = self.show(target, call.form, call.now, &kept);
         Ok(warned(Response::json(200, shown), warnings))
@@ -462,29 +462,26 @@ fn warned(mut response: Response, warnings: Vec<String>) -> Response {
     response
 }
 
+/// Cluster-scoped objects lose a namespace silently, others must name that of the path or none.
 fn check_namespace(target: &Target, object: &Value) -> Result<(), Status> {
     let namespace = object.namespace();
-    if namespace.is_empty() || namespace == target.namespace.as_str() {
+    if namespace.is_empty() || namespace == target.namespace.as_str() || !target.info.namespaced {
         return Ok(());
     }
-    let message = if target.info.namespaced {
-        "the namespace of the provided object does not match the namespace sent on the request"
-    } else {
-        "namespace provided for a cluster-scoped object"
-    };
+    let message = "the namespace of the provided object does not match the namespace sent on the request";
     Err(Status::bad_request(message))
 }
 
 fn check_name(target: &Target, object: &Value) -> Result<(), Status> {
-    let name = object.name();
-    if name == target.name.as_str() {
+    let (name, url) = (object.name(), &target.name);
+    if name == url.as_str() {
         return Ok(());
     }
-    if name.is_empty() {
-        return Err(Status::bad_request("name must be provided"));
-    }
-    let url = &target.name;
-    Err(Status::bad_request(format!("the name of the object ({name}) does not match the name on the URL ({url})")))
+    Err(Status::bad_request(if name.is_empty() {
+        format!("the name of the object ({url} based on URL) was undeterminable: name must be provided")
+    } else {
+        format!("the name of the object ({name}) does not match the name on the URL ({url})")
+    }))
 }
 
 /// The kind of patch; server-side apply has its place here and is refused until it is built.

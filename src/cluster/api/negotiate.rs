@@ -40,9 +40,9 @@ pub(super) fn form(accept: &str, include: Option<&str>) -> Result<Form, Status> 
         Some("None") => Include::None,
         Some(other) => return Err(Status::bad_request(format!("unrecognized includeObject value: {other:?}"))),
     };
-    let mut routed = accept.trim().is_empty();
+    let (mut routed, mut unspoken) = (accept.trim().is_empty(), false);
     for (media, parameters) in entries(accept) {
-        routed |= matches!(media, "application/json" | "application/yaml" | "application/vnd.kubernetes.protobuf");
+        unspoken |= matches!(media, "application/yaml" | "application/vnd.kubernetes.protobuf");
         if !matches!(media, "application/json" | "*/*" | "application/*") {
             continue;
         }
@@ -59,14 +59,17 @@ pub(super) fn form(accept: &str, include: Option<&str>) -> Result<Form, Status> 
     if accept.trim().is_empty() {
         return Ok(Form::Object);
     }
-    let message = if routed {
+    let message = if unspoken {
         "only the following media types are accepted: application/json"
+    } else if routed {
+        "only the following media types are accepted: application/json, application/yaml, \
+         application/vnd.kubernetes.protobuf"
     } else {
         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
          application/vnd.kubernetes.protobuf"
     };
     let status = Status::new(406, "NotAcceptable", message);
-    Err(if routed { status } else { status.with_details(Value::object()) })
+    Err(if routed || unspoken { status } else { status.with_details(Value::object()) })
 }
 
 type Parameters<'a> = Vec<(&'a str, &'a str)>;

@@ -169,7 +169,10 @@ impl<'a> Parser<'a> {
         loop {
             match self.peek() {
                 Token::End if requirements.is_empty() => return Ok(requirements),
-                Token::Word(_) | Token::Sign("!") => requirements.push(self.requirement()?),
+                Token::Word(_) | Token::Sign("!") => {
+                    let requirement = self.requirement();
+                    requirements.push(requirement.map_err(|error| format!("unable to parse requirement: {error}"))?);
+                }
                 other => {
                     return Err(format!("found '{}', expected: !, identifier, or 'end of string'", other.literal()));
                 }

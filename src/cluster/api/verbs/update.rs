@@ -29,12 +29,12 @@ impl Server {
             }
             return Err(Status::not_found(info.resource(), &key.name));
         };
-        check_uid(&info, key, &object, &before)?;
+        let custom = self.registry.is_custom(key.kind);
+        check_uid(&info, custom, key, &object, &before)?;
         if part == Part::Main {
             info.strategy.default(&mut object);
             admission::admit_update(self, caller, key.kind, &mut object, &before)?;
         }
-        let custom = self.registry.is_custom(key.kind);
         check_version(&info, custom, key, &object, &before)?;
         let mut object = assemble(&info, custom, part, object, &before);
         keep_metadata(key, &mut object, &before);
@@ -71,15 +71,21 @@ impl Server {
     }
 }
 
-fn check_uid(info: &KindInfo, key: &ObjectKey, object: &Value, before: &Value) -> Result<(), Status> {
+fn check_uid(info: &KindInfo, custom: bool, key: &ObjectKey, object: &Value, before: &Value) -> Result<(), Status> {
     let (uid, kept) = (object.uid(), before.uid());
     if uid.is_empty() || uid == kept {
         return Ok(());
     }
+    // Where etcd keeps them: two kinds have historic names, custom ones their group before them.
+    let folder = match key.kind {
+        Kind::NODE => "minions".to_owned(),
+        Kind::SERVICE => "services/specs".to_owned(),
+        _ if custom => format!("{}/{}", info.group, info.plural),
+        _ => info.plural.to_string(),
+    };
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{}/{}{}{}, ResourceVersion: 0, AdditionalErrorMsg: \
+        "StorageError: invalid object, Code: 4, Key: /registry/{folder}/{}{}{}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: UID in precondition: {uid}, UID in object meta: {kept}",
-        info.plural,
         key.namespace,
         if key.namespace.is_empty() { "" } else { "/" },
         key.name
@@ -123,12 +129,13 @@ fn assemble(info: &KindInfo, custom: bool, part: Part, mut object: Value, before
                 Some(status) => made.set(&["status"], status.clone()),
                 None => drop(made.remove(&["status"])),
             }
-            if !custom {
+            if !custom && info.id != Kind::CUSTOM_RESOURCE_DEFINITION {
                 let metadata = object.at(&["metadata"]).clone();
                 made.set(&["metadata"], metadata);
-                take(&mut made, before, &["metadata", "ownerReferences"]);
-                if matches!(info.id, Kind::DEPLOYMENT) {
-                    take(&mut made, before, &["metadata", "labels"]);
+                match info.id {
+                    Kind::POD => take(&mut made, before, &["metadata", "ownerReferences"]),
+                    Kind::DEPLOYMENT => take(&mut made, before, &["metadata", "labels"]),
+                    _ => {}
                 }
             }
             made
