@@ -131,3 +131,39 @@ fn events_have_two_forms_and_an_end() {
     world.advance(std::time::Duration::from_secs(3600));
     assert_eq!(ask(&mut world, "GET", "/api/v1/namespaces/default/events/e", "").0, 404);
 }
+
+#[test]
+fn a_custom_kind_is_discovered_and_printed() {
+    let mut world = world();
+    ask(&mut world, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD);
+    let boards = "/apis/lab.example/v1/namespaces/default/boards";
+    let (code, made) = ask(
+        &mut world,
+        "POST",
+        boards,
+        r#"{"apiVersion":"lab.example/v1","kind":"Board","metadata":{"name":"one"},"spec":{"slots":4}}"#,
+    );
+    assert_eq!(code, 201, "{made:?}");
+    let list = ask(&mut world, "GET", "/apis/lab.example/v1", "").1;
+    let names: Vec<&str> = list.at(&["resources"]).items().iter().map(|one| one.at(&["name"]).str()).collect();
+    assert_eq!(names, ["boards", "boards/status"]);
+    let groups = ask(&mut world, "GET", "/apis", "").1;
+    let last = groups.at(&["groups"]).items().last().cloned().unwrap_or_default();
+    assert_eq!(last.at(&["preferredVersion", "groupVersion"]).str(), "lab.example/v1");
+    let response = world.request(&Request {
+        method: "GET".into(),
+        path: boards.into(),
+        accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json".into(),
+        ..Request::default()
+    });
+    let Body::Json(table) = response.body else { panic!("no table") };
+    let columns: Vec<&str> =
+        table.at(&["columnDefinitions"]).items().iter().map(|one| one.at(&["name"]).str()).collect();
+    assert_eq!(columns, ["Name", "Slots"]);
+    assert_eq!(table.at(&["rows"]).items()[0].at(&["cells"]).to_json(), r#"["one",4]"#);
+    let plain = ask(&mut world, "GET", boards, "").1;
+    assert_eq!(
+        (plain.at(&["kind"]).str(), plain.at(&["items"]).items()[0].at(&["kind"]).str()),
+        ("BoardList", "Board")
+    );
+}
