@@ -190,7 +190,7 @@ impl Map {
 
     /// Whether `key` is present, with whatever value.
     pub fn contains_key(&self, key: &str) -> bool {
-        self.position(key).is_ok()
+        self.get(key).is_some()
     }
 
     /// Puts `value` under `key` and returns what was there.
@@ -223,6 +223,25 @@ impl Map {
             }
         };
         &mut Arc::make_mut(&mut self.0)[at].1
+    }
+
+    /// Puts the entries of `defaults` here whose keys are absent or null, in one pass.
+    pub fn fill(&mut self, defaults: &Map) {
+        if defaults.iter().all(|(key, _)| self.get(key).is_some_and(|value| !value.is_null())) {
+            return;
+        }
+        let mine = Arc::try_unwrap(std::mem::take(&mut self.0)).unwrap_or_else(|shared| shared.to_vec());
+        let mut made = Vec::with_capacity(mine.len() + defaults.len());
+        let mut defaults = defaults.iter().peekable();
+        for (key, value) in mine {
+            made.extend(std::iter::from_fn(|| defaults.next_if(|default| default.0 < key)).cloned());
+            match defaults.next_if(|default| default.0 == key) {
+                Some(default) if value.is_null() => made.push(default.clone()),
+                _ => made.push((key, value)),
+            }
+        }
+        made.extend(defaults.cloned());
+        self.0 = Arc::new(made);
     }
 
     /// Keys and values in key order.

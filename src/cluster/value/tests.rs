@@ -30,3 +30,19 @@ fn removing_what_is_absent_changes_nothing() {
     assert_eq!(value.remove(&["c", "b"]), None);
     assert_eq!(value.to_json(), r#"{"a":{}}"#);
 }
+
+#[test]
+fn defaults_fill_what_is_absent_or_null() {
+    let defaults: Map = [("a", 1), ("c", 3), ("e", 5)].into_iter().collect();
+    let mut map = Map::new();
+    map.insert("b", 20);
+    map.insert("c", Value::Null);
+    map.insert("e", 50);
+    let before = map.clone();
+    map.fill(&defaults);
+    assert_eq!(Value::Map(map.clone()).to_json(), r#"{"a":1,"b":20,"c":3,"e":50}"#);
+    assert_eq!(Value::Map(before).to_json(), r#"{"b":20,"c":null,"e":50}"#);
+    let filled = map.clone();
+    map.fill(&defaults);
+    assert!(map.same(&filled));
+}

@@ -448,5 +448,7 @@ fn is_native(name: &str) -> bool {
 
 /// A resource of somebody else: with a domain, not `requests.…`, and short enough for a quota to name it.
 pub(in crate::api::kinds) fn is_extended(name: &str) -> bool {
-    !is_native(name) && !name.starts_with("requests.") && names::qualified_name(&format!("requests.{name}")).is_empty()
+    // `requests.` is put before the domain, which may be 253 letters long.
+    let prefix = name.split('/').next().unwrap_or("").len() + "requests.".len();
+    !is_native(name) && !name.starts_with("requests.") && prefix <= 253 && names::qualified_name(name).is_empty()
 }

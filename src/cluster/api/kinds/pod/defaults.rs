@@ -2,6 +2,8 @@
 //!
 //! Source: `pkg/apis/core/v1/defaults.go`.
 
+use std::sync::OnceLock;
+
 use crate::value::{Map, Value};
 
 /// Puts a value under an absent (or empty) key.
@@ -75,11 +77,17 @@ pub(in crate::api) fn template(spec: &mut Value) {
         fill(spec, "serviceAccountName", account.clone());
         spec.insert("serviceAccount", account);
     }
-    fill(spec, "dnsPolicy", "ClusterFirst");
-    fill(spec, "restartPolicy", "Always");
-    fill(spec, "schedulerName", "default-scheduler");
-    fill(spec, "securityContext", Value::object());
-    fill(spec, "terminationGracePeriodSeconds", 30);
+    static SPEC: OnceLock<Map> = OnceLock::new();
+    spec.fill(SPEC.get_or_init(|| {
+        let entries: [(&str, Value); 5] = [
+            ("dnsPolicy", "ClusterFirst".into()),
+            ("restartPolicy", "Always".into()),
+            ("schedulerName", "default-scheduler".into()),
+            ("securityContext", Value::object()),
+            ("terminationGracePeriodSeconds", 30.into()),
+        ];
+        entries.into_iter().collect()
+    }));
     for list in ["containers", "initContainers", "ephemeralContainers"] {
         if let Some(Value::List(items)) = spec.get_mut(list) {
             std::sync::Arc::make_mut(items).iter_mut().for_each(container);
@@ -92,14 +100,17 @@ pub(in crate::api) fn template(spec: &mut Value) {
 
 fn container(container: &mut Value) {
     let Value::Map(container) = container else { return };
-    if !container.contains_key("imagePullPolicy") {
-        let image = container.get("image").map(Value::str).unwrap_or("");
-        let policy = if is_latest(image) { "Always" } else { "IfNotPresent" };
-        container.insert("imagePullPolicy", policy);
-    }
-    fill(container, "resources", Value::object());
-    fill(container, "terminationMessagePath", "/dev/termination-log");
-    fill(container, "terminationMessagePolicy", "File");
+    static CONTAINER: [OnceLock<Map>; 2] = [OnceLock::new(), OnceLock::new()];
+    let latest = is_latest(container.get("image").map(Value::str).unwrap_or(""));
+    container.fill(CONTAINER[usize::from(latest)].get_or_init(|| {
+        let entries: [(&str, Value); 4] = [
+            ("imagePullPolicy", if latest { "Always" } else { "IfNotPresent" }.into()),
+            ("resources", Value::object()),
+            ("terminationMessagePath", "/dev/termination-log".into()),
+            ("terminationMessagePolicy", "File".into()),
+        ];
+        entries.into_iter().collect()
+    }));
     if let Some(ports) = container.get_mut("ports") {
         for port in ports.as_list_mut() {
             fill(port.as_map_mut(), "protocol", "TCP");
