@@ -9,6 +9,7 @@ use crate::component::{Component, Context, Entry, Planner, Work};
 use crate::controllers::deployment::DeploymentController;
 use crate::controllers::disruption::DisruptionController;
 use crate::controllers::garbage_collector::GarbageCollector;
+use crate::controllers::job::JobController;
 use crate::controllers::namespace::NamespaceController;
 use crate::controllers::node_lifecycle::NodeLifecycle;
 use crate::controllers::pod_gc::PodGarbageCollector;
@@ -225,6 +226,7 @@ fn components(config: &Config) -> Vec<Box<dyn Component>> {
         Box::new(Kubelet::new(config)),
         Box::new(DeploymentController::default()),
         Box::new(ReplicaSetController::default()),
+        Box::new(JobController::default()),
         Box::new(GarbageCollector::default()),
         Box::new(NamespaceController::default()),
         Box::new(NodeLifecycle::default()),

@@ -3,6 +3,7 @@
 pub mod deployment;
 pub mod disruption;
 pub mod garbage_collector;
+pub mod job;
 pub mod namespace;
 pub mod node_lifecycle;
 pub mod pod_gc;

@@ -313,9 +313,12 @@ fn fleet_nodes_are_ready_at_once_and_their_pods_run_at_once() {
 fn a_jobs_pod_on_a_fleet_node_completes_unless_it_is_held() {
     let mut world = world(false);
     fleet_node(&mut world, "a");
-    // A version that is not served, or the garbage collector would miss the owner.
+    let mut job = object! { "metadata" => object! { "name" => "j" }, "spec" => object! { "managedBy" => "test/none" } };
+    job.set(&["spec", "template", "spec"], pod("x", "1").at(&["spec"]).clone());
+    let caller = Caller { now: world.now(), manager: "test" };
+    let job = world.server.create(&caller, Kind::JOB, "default", job).unwrap();
     let owner = object! {
-        "apiVersion" => "batch/v0", "kind" => "Job", "name" => "j", "uid" => "u", "controller" => true,
+        "apiVersion" => "batch/v1", "kind" => "Job", "name" => "j", "uid" => job.uid(), "controller" => true,
     };
     let mut free = pod("free", "1");
     free.set(&["metadata", "ownerReferences"], list![owner]);

@@ -3,6 +3,7 @@
 mod budgets;
 mod collection;
 mod deployments;
+mod jobs;
 mod nodes;
 mod random;
 
