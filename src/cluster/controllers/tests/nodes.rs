@@ -1,4 +1,5 @@
 use super::*;
+use crate::plugins::NodeMessage;
 
 fn node(name: &str, annotations: Value) -> Value {
     object! {
@@ -70,7 +71,7 @@ fn a_kubelet_that_stops_leaves_its_node_unknown_and_its_pods_unready_until_it_re
     let pod = create(&mut world, Kind::POD, "default", pod);
     settle(&mut world);
     let stop = |world: &mut World, stopped: bool| {
-        world.configure("kubelet", "stopped", &object! { "node" => NODE, "stopped" => stopped }).unwrap();
+        world.tell(NODE, if stopped { &NodeMessage::Down } else { &NodeMessage::Up }).unwrap();
     };
     stop(&mut world, true);
     world.advance(Duration::from_secs(49));
