@@ -49,7 +49,6 @@ pub(super) fn cells(kind: Kind, object: &Value, now: VirtualTime) -> Vec<Value> 
             let [minimum, maximum] = bounds;
             vec![name, minimum, maximum, status("disruptionsAllowed"), age]
         }
-        Kind::JOB => job(object, now, name, age),
         Kind::PRIORITY_CLASS => vec![
             name,
             object.at(&["value"]).int().into(),
@@ -59,30 +58,6 @@ pub(super) fn cells(kind: Kind, object: &Value, now: VirtualTime) -> Vec<Value> 
         ],
         _ => vec![name, created.clone()],
     }
-}
-
-fn job(job: &Value, now: VirtualTime, name: Value, age: Value) -> Vec<Value> {
-    let holds = |kind: &&&str| job.condition(kind).at(&["status"]).str() == "True";
-    let states = ["Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet"];
-    let state = match states.iter().find(holds) {
-        Some(state @ (&"Complete" | &"Failed")) => *state,
-        _ if job.is_deleting() => "Terminating",
-        Some(state) => *state,
-        None => "Running",
-    };
-    let (succeeded, spec) = (job.at(&["status", "succeeded"]).int(), job.at(&["spec"]));
-    let completions = match (spec.at(&["completions"]).as_i64(), spec.at(&["parallelism"]).int()) {
-        (Some(completions), _) => format!("{succeeded}/{completions}"),
-        (None, parallelism @ 2..) => format!("{succeeded}/1 of {parallelism}"),
-        (None, _) => format!("{succeeded}/1"),
-    };
-    let started = job.at(&["status", "startTime"]).str();
-    let ended = VirtualTime::parse(job.at(&["status", "completionTime"]).str()).unwrap_or(now);
-    let duration = if started.is_empty() { String::new() } else { age::since(ended, started) };
-    let mut cells = vec![name, state.into(), completions.into(), duration.into(), age];
-    cells.extend(template(job));
-    cells.push(or_none(&selector_text(spec.at(&["selector"]))));
-    cells
 }
 
 fn keys(object: &Value, field: &str) -> usize {
