@@ -15,8 +15,8 @@ use super::super::registry::{KindInfo, Strategy};
 use super::super::schema::Schema;
 use super::super::status::FieldError;
 use super::words;
-use crate::object;
 use crate::value::Value;
+use crate::{list, object};
 
 pub(super) use container::resource_quantity;
 pub(super) use spec::{Use, preemption_policy, validate_spec};
@@ -45,6 +45,7 @@ impl Strategy for Pod {
     }
 
     fn prepare_create(&self, object: &mut Value) {
+        label_keys(object);
         let mut status = object! { "phase" => "Pending", "qosClass" => qos::class(object) };
         if !object.at(&["spec", "schedulingGates"]).items().is_empty() {
             status.set(&["conditions"], vec![gated()]);
@@ -68,6 +69,39 @@ impl Strategy for Pod {
 
     fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         update::validate_status(object, old)
+    }
+}
+
+/// `matchLabelKeys` and `mismatchLabelKeys` become requirements on the pod's own values (KEP-3633, KEP-3243).
+fn label_keys(pod: &mut Value) {
+    let labels = pod.labels().clone();
+    let extend = |of: &mut Value| {
+        for (keys, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
+            let values: Vec<Value> = of
+                .at(&[keys])
+                .items()
+                .iter()
+                .filter_map(|key| {
+                    let value = labels.get(key.str())?;
+                    Some(object! { "key" => key, "operator" => operator, "values" => list![value] })
+                })
+                .collect();
+            if !values.is_empty() && of.get("labelSelector").is_some() {
+                of.make(&["labelSelector", "matchExpressions"]).as_list_mut().extend(values);
+            }
+        }
+    };
+    if let Some(spread) = pod.at_mut(&["spec", "topologySpreadConstraints"]) {
+        spread.as_list_mut().iter_mut().for_each(extend);
+    }
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        let Some(rules) = pod.at_mut(&["spec", "affinity", kind]) else { continue };
+        if let Some(required) = rules.at_mut(&["requiredDuringSchedulingIgnoredDuringExecution"]) {
+            required.as_list_mut().iter_mut().for_each(extend);
+        }
+        if let Some(preferred) = rules.at_mut(&["preferredDuringSchedulingIgnoredDuringExecution"]) {
+            preferred.as_list_mut().iter_mut().filter_map(|term| term.at_mut(&["podAffinityTerm"])).for_each(extend);
+        }
     }
 }
 

@@ -100,15 +100,9 @@ impl Decoder {
 
     fn structure(&mut self, of: &'static Type, map: &Map, place: &Place<'_>) -> Made {
         let mut made: Option<Vec<(Text, Value)>> = None;
-        let mut fields = of.fields.iter().peekable();
         for (at, (key, member)) in map.iter().enumerate() {
             let so_far = || map.iter().take(at).cloned().collect::<Vec<_>>();
-            while let Some(absent) = fields.next_if(|field| field.name.as_str() < key.as_str()) {
-                if absent.keep == Keep::Always {
-                    made.get_or_insert_with(so_far).push((absent.name.clone(), absent.shape.zero()));
-                }
-            }
-            let Some(field) = fields.next_if(|field| field.name == *key) else {
+            let Some(field) = of.field(key) else {
                 self.unknown.push(format!("unknown field \"{}\"", place.field(key, of.name).path(true)));
                 made.get_or_insert_with(so_far);
                 continue;
@@ -125,9 +119,10 @@ impl Decoder {
                 }
             }
         }
-        for absent in fields.filter(|field| field.keep == Keep::Always) {
-            let so_far = || map.iter().cloned().collect::<Vec<_>>();
-            made.get_or_insert_with(so_far).push((absent.name.clone(), absent.shape.zero()));
+        let absent = of.always().filter(|field| !map.contains_key(&field.name));
+        let mut absent = absent.map(|field| (field.name.clone(), field.shape.zero())).peekable();
+        if absent.peek().is_some() {
+            made.get_or_insert_with(|| map.iter().cloned().collect()).extend(absent);
         }
         Ok(made.map(|entries| Value::Map(entries.into_iter().collect())))
     }

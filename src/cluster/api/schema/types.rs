@@ -34,6 +34,10 @@ pub struct Type {
     pub name: &'static str,
     /// Its fields by name.
     pub fields: Vec<Field>,
+    /// The names alone, which a search skims.
+    names: Vec<Text>,
+    /// Places of the fields that are always written.
+    always: Vec<usize>,
     shape: Shape,
     zero: OnceLock<Value>,
 }
@@ -147,11 +151,16 @@ impl TypeId {
     /// Its fields.
     pub fn get(self) -> &'static Type {
         let slot = &table()[usize::from(self.0)];
-        slot.parsed.get_or_init(|| Type {
-            name: slot.name.rsplit('.').next().unwrap_or(slot.name),
-            fields: slot.body.lines().filter(|line| !line.is_empty()).map(field).collect(),
-            shape: Shape::Struct(self),
-            zero: OnceLock::new(),
+        slot.parsed.get_or_init(|| {
+            let fields: Vec<Field> = slot.body.lines().filter(|line| !line.is_empty()).map(field).collect();
+            Type {
+                name: slot.name.rsplit('.').next().unwrap_or(slot.name),
+                names: fields.iter().map(|field| field.name.clone()).collect(),
+                always: (0..fields.len()).filter(|at| fields[*at].keep == Keep::Always).collect(),
+                fields,
+                shape: Shape::Struct(self),
+                zero: OnceLock::new(),
+            }
         })
     }
 }
@@ -159,7 +168,13 @@ impl TypeId {
 impl Type {
     /// The field of this name.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.binary_search_by(|field| field.name.as_str().cmp(name)).ok().map(|at| &self.fields[at])
+        // Lengths, which lie side by side, rule out nearly all.
+        self.names.iter().position(|known| known.as_str() == name).map(|at| &self.fields[at])
+    }
+
+    /// Fields that are always written.
+    pub(super) fn always(&self) -> impl Iterator<Item = &Field> {
+        self.always.iter().map(|at| &self.fields[*at])
     }
 
     /// The type as a shape.
@@ -169,10 +184,8 @@ impl Type {
 
     /// What the encoder writes for a value nobody set.
     pub fn zero(&self) -> &Value {
-        self.zero.get_or_init(|| {
-            let fields = self.fields.iter().filter(|field| field.keep == Keep::Always);
-            Value::Map(fields.map(|field| (field.name.clone(), field.shape.zero())).collect())
-        })
+        self.zero
+            .get_or_init(|| Value::Map(self.always().map(|field| (field.name.clone(), field.shape.zero())).collect()))
     }
 }
 

@@ -72,6 +72,10 @@ fn requests_from_limits(resources: &mut Value) {
 /// Defaults of a pod's or template's spec.
 pub(in crate::api) fn template(spec: &mut Value) {
     let spec = spec.as_map_mut();
+    // Gate GenericWorkload is off: the field is known and dropped.
+    if spec.contains_key("schedulingGroup") {
+        spec.remove("schedulingGroup");
+    }
     let account = spec.get("serviceAccountName").or(spec.get("serviceAccount")).cloned();
     if let Some(account) = account.filter(|account| !account.str().is_empty()) {
         fill(spec, "serviceAccountName", account.clone());

@@ -149,3 +149,19 @@ fn classes_of_service() {
     assert_eq!(class(r#"{"limits":{"cpu":"1","memory":"1Gi"}}"#), "Guaranteed");
     assert_eq!(class(r#"{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m"}}"#), "Burstable");
 }
+
+#[test]
+fn label_keys_become_requirements_and_gates_a_condition() {
+    let spec = r#"{"schedulingGates":[{"name":"a/b"}],"schedulingGroup":{"podGroupName":"x"},
+        "containers":[{"name":"c","image":"pause"}],
+        "topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule",
+        "matchLabelKeys":["app","other"],"labelSelector":{"matchLabels":{"a":"b"}}}]}"#;
+    let text = pod("p", spec).replace("\"namespace\"", "\"labels\":{\"app\":\"one\"},\"namespace\"");
+    let made = create(&text).expect("accepted");
+    assert_eq!(
+        made.at(&["spec", "topologySpreadConstraints"]).items()[0].at(&["labelSelector"]).to_json(),
+        r#"{"matchExpressions":[{"key":"app","operator":"In","values":["one"]}],"matchLabels":{"a":"b"}}"#
+    );
+    assert_eq!(made.condition("PodScheduled").at(&["reason"]).str(), "SchedulingGated");
+    assert!(made.at(&["spec"]).get("schedulingGroup").is_none());
+}
