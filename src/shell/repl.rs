@@ -196,7 +196,7 @@ impl Shell<'_> {
         if hint != self.last_hint
             && let Some(hint) = &hint
         {
-            self.room.printer.talk(&dim(&format!("{}\n", harmless(hint))));
+            self.room.printer.talk(&dim(&format!("under way: {} (settle() lets it happen)\n", harmless(hint))));
         }
         self.last_hint = hint;
     }
