@@ -192,5 +192,7 @@ fn scheduler(lab: &Rc<Lab>, options: Dynamic) -> Result<(), Fault> {
             "scheduler works on the embedded backend only: a real cluster's scheduler reads its own configuration file",
         )
     })?;
-    control.configure("scheduler", "profile", &profile).map_err(Fault::script)
+    control.configure("scheduler", "profile", &profile).map_err(Fault::script)?;
+    lab.journal.borrow_mut().touch_profile();
+    Ok(())
 }

@@ -14,6 +14,8 @@ use super::lab::Lab;
 #[derive(Debug, Default)]
 pub struct Journal {
     entries: Vec<Entry>,
+    /// Whether another scheduler profile was chosen.
+    profile: bool,
 }
 
 #[derive(Debug)]
@@ -39,9 +41,14 @@ impl Journal {
         }
     }
 
+    /// Notes that another scheduler profile is chosen.
+    pub fn touch_profile(&mut self) {
+        self.profile = true;
+    }
+
     /// Forgets everything (the world was replaced).
     pub fn clear(&mut self) {
-        self.entries.clear();
+        *self = Journal::default();
     }
 }
 
@@ -51,8 +58,11 @@ impl Lab {
     /// # Errors
     /// The first thing that could not be undone; the rest is undone all the same.
     pub fn clean_up(&self) -> Result<(), Fault> {
-        let entries = std::mem::take(&mut self.journal.borrow_mut().entries);
+        let Journal { entries, profile } = self.journal.take();
         let mut first = Ok(());
+        if let Some(control) = self.backend.control().filter(|_| profile) {
+            first = control.configure("scheduler", "profile", &json!({})).map_err(Fault::script);
+        }
         let mut pods_left = true;
         for entry in entries.iter().rev() {
             if pods_left && entry.kind.kind == "Node" {

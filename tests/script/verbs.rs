@@ -186,6 +186,18 @@ fn a_script_leaves_the_cluster_as_it_found_it_even_half_way() {
 }
 
 #[test]
+fn a_scheduler_profile_ends_with_the_script() {
+    let place = "fleet(2, #{gpus: 4, name: \"n\"}); submit(#{name: \"a\", cpu: 8, node_selector: #{lab: \"x\"}}); \
+        label(\"node/n-1\", #{lab: \"x\"}); label(\"node/n-2\", #{lab: \"x\"}); settle(); submit(#{name: \"b\", cpu: 8, \
+        node_selector: #{lab: \"x\"}}); settle(); print(pod(\"a\").node == pod(\"b\").node);";
+    let mut bench = Bench::new();
+    let packing = "scheduler(#{strategy: \"MostAllocated\", resources: #{cpu: 1}});";
+    bench.run(&format!("{packing} {place}"));
+    bench.run(place);
+    assert_eq!(bench.printed(), ["true", "false"]);
+}
+
+#[test]
 fn nodes_are_changed_by_verbs() {
     let mut bench = Bench::with(|options| options.plugin = false);
     assert_eq!(bench.show("node(\"kind\").gpus()"), "0");
