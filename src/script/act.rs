@@ -79,7 +79,7 @@ fn applied(registrar: &mut Registrar<'_>) {
         "Creates the objects of a manifest, or changes them to it, as kubectl apply does: fields that an earlier apply set and that are gone from the manifest are removed.\nFails: with the API server's words for unknown fields and wrong values.\nExample: apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: plan}, data: {wing: north}}`);\nSee: submit, patch, delete, yaml",
         move |manifest: Dynamic| -> Res<Applied> {
             let mut done = Vec::new();
-            for object in manifests(&manifest)? {
+            for object in manifests(&lab, &manifest)? {
                 done.push(apply(&lab, object)?);
             }
             Ok(Applied::new(done))
@@ -87,14 +87,14 @@ fn applied(registrar: &mut Registrar<'_>) {
     );
 }
 
-/// The objects of an argument: a text, a map, or an array of maps.
+/// The objects of an argument: a text, the name of a file, a map, or an array of maps.
 ///
 /// # Errors
 /// When it holds none.
-pub fn manifests(manifest: &Dynamic) -> Result<Vec<Value>, Fault> {
+pub fn manifests(lab: &Lab, manifest: &Dynamic) -> Result<Vec<Value>, Fault> {
     let value = manifest.flatten_clone();
     if let Ok(text) = value.clone().into_string() {
-        return manifest::parse(&text);
+        return manifest::parse(&from_file(lab, text)?);
     }
     match to_json(&value) {
         Value::Array(items) => {
@@ -107,6 +107,21 @@ pub fn manifests(manifest: &Dynamic) -> Result<Vec<Value>, Fault> {
         object @ Value::Object(_) => manifest::open(object),
         _ => Err(Fault::script(format!("a manifest is YAML or JSON text or a map; got {}", kind_of(&value)))),
     }
+}
+
+/// The text of a manifest, or of the file that it names (beside the running script).
+fn from_file(lab: &Lab, text: String) -> Result<String, Fault> {
+    if text.contains(['\n', '{', ':']) || ![".yaml", ".yml", ".json"].iter().any(|end| text.ends_with(end)) {
+        return Ok(text);
+    }
+    let file = lab.directory.borrow().clone().unwrap_or_default().join(&text);
+    std::fs::read_to_string(&file).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            _ => error.to_string(),
+        };
+        Fault::script(format!("cannot read the manifest {}: {why}", file.display()))
+    })
 }
 
 /// The object that a manifest is about, with its namespace filled in.

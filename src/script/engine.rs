@@ -40,8 +40,6 @@ pub struct Built {
     pub book: Rc<OnceCell<Book>>,
     /// Top-level statements, for step events.
     pub steps: Rc<RefCell<Steps>>,
-    /// Where imports of files are looked up: the directory of the running script.
-    pub directory: Rc<RefCell<Option<PathBuf>>>,
 }
 
 /// Builds the engine of a lab.
@@ -58,8 +56,7 @@ pub fn build(lab: &Rc<Lab>, steps: bool) -> Result<Built, Box<EvalAltResult>> {
     show::register_explain(&mut registrar, book.clone());
     let mut written = registrar.book;
     output(&mut engine, lab);
-    let directory = Rc::new(RefCell::new(None));
-    engine.set_module_resolver(Resolver { directory: directory.clone() });
+    engine.set_module_resolver(Resolver { directory: lab.directory.clone() });
     let prelude = engine.compile(CORE).map_err(|error| EvalAltResult::ErrorParsing(*error.0, error.1))?;
     let module = Module::eval_ast_as_new(Scope::new(), &prelude, &engine)?;
     engine.register_global_module(module.into());
@@ -70,7 +67,7 @@ pub fn build(lab: &Rc<Lab>, steps: bool) -> Result<Built, Box<EvalAltResult>> {
     if steps {
         step_events(&mut engine, lab, &watched);
     }
-    Ok(Built { engine, book, steps: watched, directory })
+    Ok(Built { engine, book, steps: watched })
 }
 
 fn packages(engine: &mut Engine) {

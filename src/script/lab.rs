@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,8 @@ pub struct Lab {
     pub journal: RefCell<Journal>,
     /// What `args()` returns.
     pub args: Vec<String>,
+    /// Where files are looked up: the directory of the running script.
+    pub directory: Rc<RefCell<Option<PathBuf>>>,
     /// The seed.
     pub seed: u64,
     /// Findings: checked, and of these not held.
@@ -86,6 +89,7 @@ impl Lab {
             resource: RefCell::new("simulator.accelerator-fleet.io/gpu".into()),
             journal: RefCell::default(),
             args: options.args.clone(),
+            directory: Rc::default(),
             seed: options.seed,
             findings: Cell::default(),
             client,

@@ -95,7 +95,7 @@ impl Session {
     /// # Errors
     /// The first error, with its place.
     pub fn run(&mut self, name: &str, source: &str, cleanup: bool) -> Result<(), Error> {
-        *self.built.directory.borrow_mut() = directory(name);
+        *self.lab.directory.borrow_mut() = directory(name);
         self.lab.findings.set((0, 0));
         // Only what this script does is undone at its end.
         let earlier = cleanup.then(|| self.lab.journal.take());
@@ -158,6 +158,9 @@ impl Session {
             Ok(built.engine.eval_ast_with_scope::<Dynamic>(scope, &all))
         })?;
         self.keep(&all);
+        if let Some(error) = self.lab.take_broken() {
+            return Err(error);
+        }
         result.map(Dynamic::flatten).map_err(|error| self.explain(name, source, *error))
     }
 

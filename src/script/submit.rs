@@ -79,7 +79,7 @@ fn submit(lab: &Rc<Lab>, job: Dynamic) -> Result<Dynamic, Fault> {
     };
     if is_manifest {
         let mut made = Vec::new();
-        for mut manifest in manifests(&job)? {
+        for mut manifest in manifests(lab, &job)? {
             let object = locate(lab, &mut manifest)?;
             made.push(create(&object, &manifest)?);
         }

@@ -40,17 +40,9 @@ impl Bench {
     }
 
     pub fn with(change: impl FnOnce(&mut SessionOptions)) -> Bench {
-        let interrupt = Arc::new(AtomicBool::new(false));
-        let mut options = SessionOptions {
-            seed: 0,
-            ties: gpulab_cluster::time::Ties::InOrder,
-            plugin: true,
-            namespace: "default".into(),
-            args: Vec::new(),
-            interrupt: interrupt.clone(),
-            steps: false,
-        };
+        let mut options = options();
         change(&mut options);
+        let interrupt = options.interrupt.clone();
         let shown = Rc::new(Collected::default());
         let session = Session::new(options, shown.clone()).unwrap_or_else(|error| panic!("{error:?}"));
         Bench { session, shown, interrupt }
@@ -81,5 +73,18 @@ impl Bench {
             .iter()
             .filter_map(|event| if let Event::Print(text) = event { Some(text.clone()) } else { None })
             .collect()
+    }
+}
+
+/// How sessions of tests begin.
+pub fn options() -> SessionOptions {
+    SessionOptions {
+        seed: 0,
+        ties: gpulab_cluster::time::Ties::InOrder,
+        plugin: true,
+        namespace: "default".into(),
+        args: Vec::new(),
+        interrupt: Arc::default(),
+        steps: false,
     }
 }

@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 
 use gpulab::error::Kind;
 use gpulab::event::Event;
+use gpulab::script::session::Session;
 
-use super::bench::Bench;
+use super::bench::{Bench, options};
 
 #[test]
 fn a_unit_shows_its_value_and_keeps_it() {
@@ -88,6 +89,28 @@ fn an_endless_loop_is_interrupted_and_the_session_lives() {
         assert_eq!((error.kind, error.exit_code()), (Kind::Interrupted, 130), "{source}: {error}");
         assert!(error.message.contains("cancelled by Ctrl-C at 00:00:"), "{error}");
         assert_eq!(bench.show("1 + 1"), "2");
+    }
+}
+
+/// A sink whose output is closed.
+struct Closed;
+
+impl gpulab::script::session::Sink for Closed {
+    fn emit(&self, _event: &Event) -> Result<(), gpulab::error::Error> {
+        Err(gpulab::error::Error::new(Kind::Exit(0), "the output is closed"))
+    }
+
+    fn choose(&self, _question: &str, _choices: &[String]) -> Option<String> {
+        None
+    }
+}
+
+#[test]
+fn a_closed_output_ends_the_script() {
+    for source in ["print(1)", "loop { try { print(1); } catch { } }", "loop { try { story(\"x\"); } catch { } }"] {
+        let mut session = Session::new(options(), std::rc::Rc::new(Closed)).unwrap_or_else(|error| panic!("{error:?}"));
+        let error = session.run("test.rhai", source, true).unwrap_err();
+        assert_eq!((error.kind, error.message.as_str()), (Kind::Exit(0), "the output is closed"), "{source}");
     }
 }
 

@@ -119,6 +119,7 @@ fn the_api_refuses_with_its_own_words() {
         ),
         ("apply(`{apiVersion: v1, kind: Deployment, metadata: {name: a}}`)", "no matches for kind \"Deployment\""),
         ("apply(\"kind: [\")", "not valid YAML"),
+        ("apply(\"nowhere.yaml\")", "cannot read the manifest nowhere.yaml: there is no such file"),
         ("delete(\"pod/nobody\")", "no pod \"nobody\" in namespace default"),
         ("get(\"gadget\", \"x\")", "the server has no resource \"gadget\""),
         ("submit(#{name: \"a\"}, \"team-a\")", "cannot submit to queue \"team-a\": Kueue is not installed"),
