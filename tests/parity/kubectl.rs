@@ -162,6 +162,7 @@ impl Kubectl {
     /// Cordons, then evicts; what a budget forbids is tried again every five seconds until the timeout.
     async fn drain(&self, name: &str, flags: &BTreeMap<&str, &str>) -> Outcome {
         self.cordon(name, json!(true)).await?;
+        self.embedded.with(|world| world.advance(Duration::from_millis(100)));
         let selector =
             flags.get("pod-selector").map(|selector| format!("&labelSelector={}", selector.replace('=', "%3D")));
         let query = format!("?fieldSelector=spec.nodeName%3D{name}{}", selector.unwrap_or_default());
@@ -176,7 +177,8 @@ impl Kubectl {
                 match self.request("POST", &path, "application/json", &eviction).await {
                     Err(status) if status.code == 429 => refused.push(pod),
                     Err(status) if status.code != 404 => return Err(printed(&status, "")),
-                    _ => {}
+                    // A budget that was just written makes the server wait this long before it looks again.
+                    _ => self.embedded.with(|world| world.advance(Duration::from_millis(500))),
                 }
             }
             waiting = refused;

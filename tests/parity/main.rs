@@ -102,7 +102,6 @@ fn experiment_25_api_refuses() {
 }
 
 #[test]
-#[ignore = "needs the controller of disruption budgets"]
 fn experiment_22_cordon_drain() {
     holds("22");
 }

@@ -97,6 +97,9 @@ impl Replay {
                 }
             });
             self.mark = (at, self.kubectl.embedded.with(|world| world.now()));
+        } else {
+            // kubectl needs a moment to start.
+            self.kubectl.embedded.with(|world| world.advance(Duration::from_millis(100)));
         }
         match &step.action {
             Action::Observe(file) => self.observe(file, &recordings(file)).await,

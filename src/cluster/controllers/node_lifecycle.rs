@@ -17,6 +17,8 @@ use crate::time::{Urgency, VirtualTime};
 use crate::value::{Text, Value};
 
 const NAME: &str = "node-controller";
+/// How long taints lag behind what they follow. The scheduler is faster: it sees an uncordoned node with its taint.
+const TAINTING: Duration = Duration::from_millis(5);
 /// `nodeMonitorPeriod`.
 const MONITOR: Duration = Duration::from_secs(5);
 /// `nodeMonitorGracePeriod`.
@@ -74,8 +76,10 @@ impl NodeLifecycle {
             }
         }
         let (add, remove) = taints(node);
-        if change.before.is_none() || !add.is_empty() || !remove.is_empty() || node.annotation(TTL).is_none() {
+        if change.before.is_none() || node.annotation(TTL).is_none() {
             self.queue.add(change.key.clone(), plan);
+        } else if !add.is_empty() || !remove.is_empty() {
+            plan.after(TAINTING, Urgency::Work, Work::on("sync", change.key.clone()));
         }
     }
 
