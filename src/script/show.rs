@@ -26,12 +26,13 @@ pub fn register(registrar: &mut Registrar<'_>) {
 pub fn register_explain(registrar: &mut Registrar<'_>, book: Rc<std::cell::OnceCell<Book>>) {
     registrar.function(
         "explain(name: string) -> string",
-        "Explains a function, a method (Node.gpus) or a field (pod.spec.nodeSelector).\nFails: when there is nothing of that name; the nearest name is told.\nExample: print(explain(\"pods\"));\nSee: list",
+        "Explains a function or a method (Node.gpus).\nFails: when there is nothing of that name; the nearest name is told.\nExample: print(explain(\"pods\"));\nSee: list",
         move |name: &str| -> Res<String> {
             let Some(book) = book.get() else { return Ok(String::new()) };
             let known = book.markdown(name).filter(|_| !name.is_empty());
             Ok(known.ok_or_else(|| {
-                Fault::script(format!("nothing is known about \"{name}\"{}", book.near(name)))
+                let near = if name.contains('.') { String::new() } else { book.near(name) };
+                Fault::script(format!("nothing is known about \"{name}\"{near}"))
                     .hint("explain(\"pods\") explains a function, explain(\"Node.gpus\") a method")
             })?)
         },
