@@ -119,3 +119,14 @@ fn bodies_and_names() {
         }
     }
 }
+
+#[test]
+fn a_lease_may_be_made_by_an_update_and_needs_its_revision_afterwards() {
+    let mut client = Client::new();
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/made";
+    let body = r#"{"metadata":{"name":"made"},"spec":{}}"#;
+    assert_eq!(client.ask("PUT", path, body).0, 201);
+    let (code, answer) = client.ask("PUT", path, body);
+    let message = "Lease.coordination.k8s.io \"made\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+    assert_eq!((code, answer.at(&["message"]).str()), (422, message));
+}
