@@ -353,6 +353,23 @@ fn another_namespace() {
     assert_eq!((done.code, done.out.as_str()), (0, "team-a\n"), "{}", done.err);
 }
 
+/// What the first page shows at the prompt is what the prompt shows.
+#[test]
+fn the_first_page_tells_the_truth() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let block = page.split("```console\n").find(|block| block.starts_with("lab> ")).unwrap();
+    let shown = block.split("```").next().unwrap();
+    let mut command = gpulab();
+    command.arg("shell");
+    for line in shown.lines().filter_map(|line| line.strip_prefix("lab> ")) {
+        command.args(["-e", line]);
+    }
+    let results: String =
+        shown.lines().filter(|line| !line.starts_with("lab> ")).map(|line| format!("{line}\n")).collect();
+    let done = done(&mut command);
+    assert_eq!((done.out, done.err.as_str()), (results, ""));
+}
+
 /// The list of lessons on the first page. With `INSTA_UPDATE=always` the page is written instead.
 #[test]
 fn the_first_page_lists_the_lessons() {
