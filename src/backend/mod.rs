@@ -80,6 +80,46 @@ pub trait Backend {
 
     /// Control of time and of the world as a whole, if the backend has it.
     fn control(&self) -> Option<&dyn Control>;
+
+    /// The nodes beneath the API: their plugins, kubelets and power.
+    fn machines(&self) -> &dyn Machines;
+}
+
+/// What happens to nodes outside the API. Every method names the node; errors are sentences for the user.
+pub trait Machines {
+    /// Nodes that have a device plugin.
+    fn plugin_nodes(&self) -> Vec<String>;
+
+    /// The address of the health API of a node's plugin, `http://127.0.0.1:40001`.
+    ///
+    /// # Errors
+    /// When the node has no plugin that can be reached.
+    fn health_api(&self, node: &str) -> Result<String, String>;
+
+    /// Waits until the node's kubelet has heard from its plugin that device `id` is `healthy` or not. It is there at once
+    /// when the kubelet knows it already: the plugin then says nothing.
+    ///
+    /// # Errors
+    /// When the plugin says nothing in time.
+    fn await_health(&self, node: &str, id: &str, healthy: bool) -> Result<(), String>;
+
+    /// Starts or stops the plugin of a node.
+    ///
+    /// # Errors
+    /// When it is so already, or cannot be done.
+    fn run_plugin(&self, node: &str, runs: bool) -> Result<(), String>;
+
+    /// Restarts the kubelet of a node; pods go on, plugins register again.
+    ///
+    /// # Errors
+    /// When the node has none.
+    fn restart_kubelet(&self, node: &str) -> Result<(), String>;
+
+    /// Cuts a node off, or lets it come back.
+    ///
+    /// # Errors
+    /// When there is no such node.
+    fn power(&self, node: &str, on: bool) -> Result<(), String>;
 }
 
 /// What only a model can do.

@@ -15,7 +15,7 @@ use rhai::{ASTNode, Dynamic, Engine, EvalAltResult, Module, ModuleResolver, Posi
 use super::docs::{Book, Registrar};
 use super::fault::Stop;
 use super::lab::Lab;
-use super::{act, build, gpus, learn, listing, node, nodes, object, pod, rows, show, submit, time, wait};
+use super::{act, build, devices, gpus, learn, listing, node, nodes, object, pod, rows, show, submit, time, wait};
 use crate::event::Event;
 
 /// The prelude that is always loaded.
@@ -105,6 +105,7 @@ fn vocabulary(registrar: &mut Registrar<'_>) {
     rows::register(registrar);
     node::register(registrar);
     gpus::register(registrar);
+    devices::register(registrar);
     pod::register(registrar);
     act::register(registrar);
     nodes::register(registrar);

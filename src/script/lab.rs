@@ -159,6 +159,34 @@ impl Lab {
         if answer.code < 400 { Ok(value) } else { Err(refused(answer.code, &value)) }
     }
 
+    /// Speaks HTTP to something beside the API server, such as a device plugin's health API.
+    ///
+    /// # Errors
+    /// What it answers, or that it cannot be reached.
+    pub fn http(&self, method: reqwest::Method, url: &str, body: Option<&Value>) -> Result<Value, Fault> {
+        let mut request = reqwest::Client::new().request(method, url);
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        let unreachable =
+            |error: reqwest::Error| Fault::new(Kind::Backend, format!("the device plugin does not answer: {error}"));
+        let (code, answer) = self.block_on(async {
+            let response = request.send().await.map_err(unreachable)?;
+            let code = response.status().as_u16();
+            Ok::<_, Fault>((code, response.text().await.map_err(unreachable)?))
+        })??;
+        let value = serde_json::from_str(&answer).unwrap_or(Value::Null);
+        if code < 400 {
+            return Ok(value);
+        }
+        let message = text(&value, &["error"]);
+        Err(Fault::script(if message.is_empty() {
+            format!("the device plugin answered {code}")
+        } else {
+            message.to_owned()
+        }))
+    }
+
     async fn send(&self, request: http::Request<kube::client::Body>) -> Result<Answer, Fault> {
         let unreachable = |error: String| Fault::new(Kind::Backend, format!("the cluster does not answer: {error}"));
         let response = self.client.send(request).await.map_err(|error| unreachable(error.to_string()))?;

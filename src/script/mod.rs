@@ -5,6 +5,7 @@ mod build;
 mod cleanup;
 mod complete;
 mod convert;
+mod devices;
 pub mod docs;
 mod engine;
 mod fault;

@@ -6,8 +6,10 @@ use std::time::Duration;
 use gpulab_cluster::{Config, Value, VirtualTime, World};
 
 use super::Embedded;
-use crate::backend::{Backend, Check, Control, Observer, Step, Upcoming, Waited};
+use super::plugins::PluginHost;
+use crate::backend::{Backend, Check, Control, Machines, Observer, Step, Upcoming, Waited};
 use crate::event::Label;
+use gpulab_cluster::plugins::NodeMessage;
 
 /// More steps than this in one moment mean that components answer each other without end. A moment of ten thousand pods
 /// takes some hundred thousand.
@@ -57,6 +59,7 @@ impl Embedded {
                 return Waited::Interrupted;
             }
             let mut last = None;
+            let mut plugins = self.plugins();
             let stopped = self.with(|world| {
                 for _ in 0..BATCH {
                     match due(world, goal) {
@@ -64,7 +67,7 @@ impl Embedded {
                         Some(at) if at > until => return Stopped::Limit,
                         Some(_) => {}
                     }
-                    let Some(step) = world.step() else { return Stopped::Nothing };
+                    let Some(step) = world.step_with(&mut *plugins) else { return Stopped::Nothing };
                     observer(&step);
                     in_moment = if moment == Some(step.at) { in_moment + 1 } else { 0 };
                     moment = Some(step.at);
@@ -76,6 +79,7 @@ impl Embedded {
                 }
                 Stopped::BatchFull
             });
+            drop(plugins);
             if in_moment > LIVELOCK {
                 return Waited::Livelock(last.map(|step| describe(&step)).unwrap_or_default());
             }
@@ -167,6 +171,52 @@ impl Backend for Embedded {
     fn control(&self) -> Option<&dyn Control> {
         Some(self)
     }
+
+    fn machines(&self) -> &dyn Machines {
+        self
+    }
+}
+
+impl Embedded {
+    /// Lets the kubelet of `node` hear what its plugin said.
+    fn tell(&self, node: &str, messages: Result<Vec<NodeMessage>, String>) -> Result<(), String> {
+        for message in messages? {
+            self.with(|world| world.tell(node, &message))?;
+        }
+        Ok(())
+    }
+}
+
+impl Machines for Embedded {
+    fn plugin_nodes(&self) -> Vec<String> {
+        self.plugins().nodes()
+    }
+
+    fn health_api(&self, node: &str) -> Result<String, String> {
+        let address = self.plugins().health_api(node)?;
+        Ok(format!("http://{address}"))
+    }
+
+    fn await_health(&self, node: &str, id: &str, healthy: bool) -> Result<(), String> {
+        let heard = self.plugins().heard(node, id, healthy);
+        self.tell(node, heard)
+    }
+
+    fn run_plugin(&self, node: &str, runs: bool) -> Result<(), String> {
+        let said = if runs { self.plugins().start(node) } else { self.plugins().stop(node) };
+        self.tell(node, said)
+    }
+
+    fn restart_kubelet(&self, node: &str) -> Result<(), String> {
+        self.with(|world| world.tell(node, &NodeMessage::KubeletRestart))?;
+        let said = self.plugins().restarted(node);
+        self.tell(node, said)
+    }
+
+    fn power(&self, node: &str, on: bool) -> Result<(), String> {
+        let message = if on { NodeMessage::Up } else { NodeMessage::Down };
+        self.with(|world| world.tell(node, &message))
+    }
 }
 
 impl Control for Embedded {
@@ -194,7 +244,7 @@ impl Control for Embedded {
             if self.with(idle) {
                 return None;
             }
-            let step = self.with(World::step)?;
+            let step = self.with(|world| world.step_with(&mut *self.plugins()))?;
             observer(&step);
             if component.is_none_or(|wanted| wanted == step.component) {
                 return Some(step);
@@ -219,6 +269,7 @@ impl Control for Embedded {
     fn replace(&self, config: &Config) {
         *self.world() = World::new(config);
         *self.config() = config.clone();
+        *self.plugins() = PluginHost::new(config);
         // Their past is gone; clients list anew.
         self.watchers().clear();
     }

@@ -1,6 +1,7 @@
 //! The embedded cluster behind a real `kube::Client`.
 
 mod drive;
+mod plugins;
 mod service;
 
 use std::sync::atomic::AtomicBool;
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpulab_cluster::api::watch::Watch;
 use gpulab_cluster::{Config, World};
+use plugins::PluginHost;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A world that requests, scripts and watches share.
@@ -23,6 +25,7 @@ struct Shared {
     world: Mutex<World>,
     config: Mutex<Config>,
     watchers: Mutex<Vec<Watcher>>,
+    plugins: Mutex<PluginHost>,
 }
 
 #[derive(Debug)]
@@ -40,8 +43,9 @@ impl Embedded {
     /// A new world whose waits look at `interrupt` between two steps.
     pub fn interruptible(config: &Config, interrupt: Arc<AtomicBool>) -> Embedded {
         let world = Mutex::new(World::new(config));
+        let plugins = Mutex::new(PluginHost::new(config));
         let config = Mutex::new(config.clone());
-        Embedded { shared: Arc::new(Shared { world, config, watchers: Mutex::default() }), interrupt }
+        Embedded { shared: Arc::new(Shared { world, config, watchers: Mutex::default(), plugins }), interrupt }
     }
 
     /// A client of this world. It must be called inside a tokio runtime.
@@ -64,6 +68,10 @@ impl Embedded {
 
     fn config(&self) -> MutexGuard<'_, Config> {
         self.shared.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn plugins(&self) -> MutexGuard<'_, PluginHost> {
+        self.shared.plugins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watchers(&self) -> MutexGuard<'_, Vec<Watcher>> {
