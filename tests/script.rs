@@ -2,6 +2,7 @@
 
 mod script {
     pub mod bench;
+    mod devices;
     mod errors;
     mod language;
     mod verbs;
