@@ -30,17 +30,20 @@ pub fn is_incomplete(engine: &Engine, scope: &Scope<'_>, source: &str) -> bool {
         return true;
     }
     let Err(error) = engine.compile_with_scope(scope, source) else { return false };
-    let at_end = match (error.position().line(), error.position().position()) {
+    let (at_end, behind_end) = match (error.position().line(), error.position().position()) {
         (Some(line), column) => {
             let lines: Vec<&str> = source.lines().collect();
             let rest_is_blank = lines.iter().skip(line).all(|rest| rest.trim().is_empty());
             let here = lines.get(line - 1).copied().unwrap_or("");
-            rest_is_blank && column.unwrap_or(0) >= here.trim_end().chars().count()
+            let (column, length) = (column.unwrap_or(0), here.trim_end().chars().count());
+            (rest_is_blank && column >= length, rest_is_blank && column > length)
         }
-        (None, _) => true,
+        (None, _) => (true, true),
     };
     match error.err_type() {
         ParseErrorType::UnexpectedEOF | ParseErrorType::WrongDocComment => true,
+        // A last word that stands where a statement should have ended is an error, however short it is.
+        ParseErrorType::MissingToken(token, _) if token == ";" => behind_end,
         ParseErrorType::MissingToken(..)
         | ParseErrorType::PropertyExpected
         | ParseErrorType::VariableExpected

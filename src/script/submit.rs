@@ -99,31 +99,22 @@ fn submit(lab: &Rc<Lab>, job: Dynamic) -> Result<Dynamic, Fault> {
     let pod = pod(lab, &name, &options)?;
     let mut manifest = match pods {
         None => pod,
-        Some(count) => job_of(lab, &name, &pod, count)?,
+        Some(count) => job_of(&name, &pod, count),
     };
     let object = locate(lab, &mut manifest)?;
     Ok(create(&object, &manifest)?.into_script())
 }
 
 /// A Job of `count` pods, all at once.
-fn job_of(lab: &Rc<Lab>, name: &str, pod: &Value, count: u32) -> Result<Value, Fault> {
-    let served = lab.get_path("/apis/batch/v1").is_ok_and(|list| {
-        super::convert::items(&list, &["resources"]).iter().any(|one| super::convert::text(one, &["name"]) == "jobs")
-    });
-    // A model without the controller would keep the Job and never make a pod of it.
-    let controlled = lab.backend.control().is_none_or(|model| model.components().contains(&"job-controller"));
-    if !served || !controlled {
-        return Err(Fault::script("this cluster does not run Jobs, so `pods:` cannot be used here")
-            .hint("submit one pod at a time: for i in 0..n { submit(#{name: `a-${i}`, gpus: 1}); }"));
-    }
+fn job_of(name: &str, pod: &Value, count: u32) -> Value {
     let mut metadata = pod["metadata"].clone();
     if let Some(map) = metadata.as_object_mut() {
         map.retain(|key, _| key == "labels" || key == "annotations");
     }
-    Ok(json!({
+    json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
         "spec": {"parallelism": count, "completions": count, "template": {"metadata": metadata, "spec": pod["spec"]}},
-    }))
+    })
 }
 
 fn pod(lab: &Rc<Lab>, name: &str, options: &Options) -> Result<Value, Fault> {

@@ -65,7 +65,7 @@ impl Screen {
 
     /// Types a line at the prompt. Keys that come while a statement runs belong to nobody.
     fn enter(&mut self, line: &str) {
-        self.wait_for("lab ");
+        self.wait_for("lab 00:");
         self.type_keys(&format!("{line}\r"));
     }
 
@@ -95,7 +95,7 @@ fn shell(home: &tempfile::TempDir) -> Screen {
 fn ctrl_c_keeps_the_session_and_ctrl_d_ends_it() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = shell(&home);
-    screen.wait_for("lab ");
+    screen.wait_for("lab 00:");
     screen.type_keys("\u{3}");
     screen.wait_for("Ctrl-D or :quit leaves");
     screen.enter("let kept = 6; print(\"start\" + \"ed\"); loop {}");
@@ -104,7 +104,7 @@ fn ctrl_c_keeps_the_session_and_ctrl_d_ends_it() {
     screen.wait_for("interrupted");
     screen.enter("\"\" + kept * 7 + \"!\"");
     screen.wait_for("42!");
-    screen.wait_for("lab ");
+    screen.wait_for("lab 00:");
     screen.type_keys("\u{4}");
     assert_eq!(screen.end(), Some(0));
 }
@@ -119,7 +119,7 @@ fn history_completion_and_lines_that_belong_together() {
     assert_eq!(screen.end(), Some(0));
 
     let mut screen = shell(&home);
-    screen.wait_for("lab ");
+    screen.wait_for("lab 00:");
     // The line before the last one comes back from the file.
     screen.type_keys("\u{10}\u{10}\r");
     screen.wait_for("inside");

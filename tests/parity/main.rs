@@ -117,7 +117,6 @@ fn experiment_23b_nominated_node() {
 }
 
 #[test]
-#[ignore = "needs the controller of jobs"]
 fn experiment_26_job_controller() {
     holds("26");
 }

@@ -76,7 +76,7 @@ fn a_wait_that_cannot_come_true_fails_at_once_and_says_why() {
     let wanted = "pod/big Running cannot come true: the cluster is quiet and it does not hold: pod/big is Pending";
     assert_eq!(error.message, wanted);
     assert!(error.hints[0].starts_with(&format!("pod/big is waiting: {INSUFFICIENT}")), "{:?}", error.hints);
-    assert!(error.hints.iter().any(|hint| hint.contains("advance(\"")), "{:?}", error.hints);
+    assert!(!error.hints.iter().any(|hint| hint.contains("advance(")), "heartbeats help nobody: {:?}", error.hints);
     assert_eq!(error.place.map(|place| (place.line, place.column)), Some((2, 1)));
     for (source, wanted) in [
         ("wait(|| nodes().len() == 9)", "the condition cannot come true"),
@@ -92,6 +92,29 @@ fn a_wait_that_cannot_come_true_fails_at_once_and_says_why() {
         assert_eq!(error.exit_code(), 3, "{source}: {error}");
         assert!(error.message.contains(wanted), "{source}: {error}");
     }
+}
+
+#[test]
+fn a_wait_in_a_quiet_world_tells_of_the_deadline_ahead() {
+    let error = Bench::new().fails(
+        r#"apply(`
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata: {name: scan}
+            spec:
+              replicas: 5
+              selector: {matchLabels: {app: scan}}
+              template:
+                metadata: {labels: {app: scan}}
+                spec:
+                  containers:
+                  - {name: c, image: pause, resources: {limits: {simulator.accelerator-fleet.io/gpu: 1}}}
+        `);
+        wait_running(5);"#,
+    );
+    assert_eq!(error.exit_code(), 3, "{error}");
+    let deadline = |hint: &String| hint.contains("deployment-controller") && hint.contains("advance(\"10m");
+    assert!(error.hints.iter().any(deadline), "{:?}", error.hints);
 }
 
 #[test]
@@ -123,7 +146,6 @@ fn the_api_refuses_with_its_own_words() {
         ("delete(\"pod/nobody\")", "no pod \"nobody\" in namespace default"),
         ("get(\"gadget\", \"x\")", "the server has no resource \"gadget\""),
         ("submit(#{name: \"a\"}, \"team-a\")", "cannot submit to queue \"team-a\": Kueue is not installed"),
-        ("submit(#{name: \"a\", gpus: 1, pods: 2})", "does not run Jobs"),
         ("submit(#{name: \"a\", priority: 100})", "is the name of a PriorityClass"),
         ("namespace(\"nowhere\")", "no namespace \"nowhere\""),
         ("untaint(\"kind\", \"team\")", "taint \"team\" not found"),
@@ -275,4 +297,16 @@ fn the_world_can_be_rebuilt() {
     );
     assert_eq!(bench.show("nodes(\"lab=yes\").map(|n| n.gpus())"), "[4, 2]");
     bench.show("scheduler(#{strategy: \"MostAllocated\", resources: #{cpu: 1}});");
+}
+
+#[test]
+fn several_pods_are_a_job_that_completes() {
+    let mut bench = Bench::new();
+    bench.run(
+        r#"submit(#{name: "train", gpus: 1, pods: 3, runs: "2m"});
+        wait_running(3);
+        wait(|| get("job", "train").obj().status.get("succeeded") == 3, "5m");
+        print(pods().filter(|pod| pod.phase == "Succeeded").len());"#,
+    );
+    assert_eq!(bench.printed(), ["3"]);
 }

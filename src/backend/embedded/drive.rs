@@ -9,6 +9,8 @@ use super::Embedded;
 use super::plugins::PluginHost;
 use crate::backend::{Backend, Check, Control, Machines, Observer, Step, Upcoming, Waited};
 use crate::event::Label;
+use gpulab_cluster::api::registry::Kind;
+use gpulab_cluster::api::store::ObjectKey;
 use gpulab_cluster::plugins::NodeMessage;
 
 /// More steps than this in one moment mean that components answer each other without end. A moment of ten thousand pods
@@ -102,11 +104,13 @@ impl Embedded {
         }
     }
 
-    /// The next thing that time alone would bring.
+    /// The next thing that time alone would bring to an object. Heartbeats of nodes and sweeps over everything come and go
+    /// without news.
     fn upcoming(&self) -> Option<Upcoming> {
         self.with(|world| {
             let now = world.now();
-            let (at, component, work) = world.plan().next()?;
+            let about = |key: &ObjectKey| key.kind != Kind::NODE;
+            let (at, component, work) = world.plan().find(|(_, _, work)| work.key.as_ref().is_some_and(about))?;
             Some(Upcoming { after: at.since(now), what: format!("{component}: {work}") })
         })
     }
