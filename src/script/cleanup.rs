@@ -16,6 +16,37 @@ pub struct Journal {
     entries: Vec<Entry>,
     /// Whether another scheduler profile was chosen.
     profile: bool,
+    /// What happened to nodes outside the API.
+    broken: Vec<Broken>,
+}
+
+/// What happened to a node outside the API, as it was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The health of a device.
+    Health {
+        /// The node.
+        node: String,
+        /// The device.
+        id: String,
+        /// Whether it was healthy.
+        healthy: bool,
+    },
+    /// A device plugin that ran.
+    Plugin(String),
+    /// A node that was up.
+    Power(String),
+}
+
+impl Broken {
+    fn same_thing(&self, other: &Broken) -> bool {
+        match (self, other) {
+            (Broken::Health { node, id, .. }, Broken::Health { node: other, id: device, .. }) => {
+                (node, id) == (other, device)
+            }
+            _ => self == other,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -46,6 +77,13 @@ impl Journal {
         self.profile = true;
     }
 
+    /// Notes what happens to a node outside the API. Only the first touch counts.
+    pub fn touch_machine(&mut self, before: Broken) {
+        if !self.broken.iter().any(|known| known.same_thing(&before)) {
+            self.broken.push(before);
+        }
+    }
+
     /// Forgets everything (the world was replaced).
     pub fn clear(&mut self) {
         *self = Journal::default();
@@ -58,10 +96,15 @@ impl Lab {
     /// # Errors
     /// The first thing that could not be undone; the rest is undone all the same.
     pub fn clean_up(&self) -> Result<(), Fault> {
-        let Journal { entries, profile } = self.journal.take();
+        let Journal { entries, profile, broken } = self.journal.take();
         let mut first = Ok(());
+        for before in broken.iter().rev() {
+            let mended = self.mend(before);
+            first = first.and(mended);
+        }
         if let Some(control) = self.backend.control().filter(|_| profile) {
-            first = control.configure("scheduler", "profile", &json!({})).map_err(Fault::script);
+            let chosen = control.configure("scheduler", "profile", &json!({})).map_err(Fault::script);
+            first = first.and(chosen);
         }
         let mut pods_left = true;
         for entry in entries.iter().rev() {
@@ -81,7 +124,7 @@ impl Lab {
                 first = Err(error);
             }
         }
-        if !entries.is_empty() {
+        if !entries.is_empty() || !broken.is_empty() {
             self.come_to_rest();
         }
         first

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rhai::{Array, Dynamic};
 use serde_json::{Value, json};
 
+use super::cleanup::Broken;
 use super::convert::{items, text};
 use super::docs::Registrar;
 use super::fault::{Fault, Res};
@@ -123,11 +124,35 @@ impl Lab {
     fn set_health(&self, name: &Dynamic, function: &str, healthy: bool) -> Result<String, Fault> {
         let device = self.device(name, function)?;
         let word = if healthy { "Healthy" } else { "Unhealthy" };
-        let path = format!("/devices/{}/health", device.id);
-        self.health_api(reqwest::Method::PUT, &device.node, &path, Some(&json!({"health": word})))?;
-        self.backend.machines().await_health(&device.node, &device.id, healthy).map_err(Fault::script)?;
+        let Listed { node, id, health } = &device;
+        let before = Broken::Health { node: node.clone(), id: id.clone(), healthy: health == "Healthy" };
+        self.journal.borrow_mut().touch_machine(before);
+        self.put_health(node, id, word)?;
         let already = if device.health == word { " already" } else { "" };
         Ok(format!("device/{} is{already} {word}", device.id))
+    }
+
+    /// Tells the plugin, and waits until the kubelet has heard of it.
+    fn put_health(&self, node: &str, id: &str, word: &str) -> Result<(), Fault> {
+        let path = format!("/devices/{id}/health");
+        self.health_api(reqwest::Method::PUT, node, &path, Some(&json!({"health": word})))?;
+        self.backend.machines().await_health(node, id, word == "Healthy").map_err(Fault::script)
+    }
+
+    /// Puts back what happened to a node outside the API.
+    ///
+    /// # Errors
+    /// When it cannot be put back.
+    pub fn mend(&self, before: &Broken) -> Result<(), Fault> {
+        let machines = self.backend.machines();
+        match before {
+            Broken::Health { node, id, healthy } => {
+                self.put_health(node, id, if *healthy { "Healthy" } else { "Unhealthy" })
+            }
+            // The script may have started it again itself.
+            Broken::Plugin(node) => Ok(drop(machines.run_plugin(node, true))),
+            Broken::Power(node) => machines.power(node, true).map_err(Fault::script),
+        }
     }
 
     /// Name of the pod that holds a device, from the pods' own status; none when nobody does.
@@ -169,6 +194,9 @@ fn lists(registrar: &mut Registrar<'_>) {
                 let mut rows = Array::new();
                 for device in &all {
                     let holder = lab.holder(&device.node, &device.id)?;
+                    let name = format!("device/{}", device.name(&all));
+                    lab.note(&name, "health", || device.health.clone().into());
+                    lab.note(&name, "holder", || json!(holder));
                     let mut row = rhai::Map::new();
                     row.insert("id".into(), device.name(&all).into());
                     row.insert("node".into(), device.node.clone().into());
@@ -255,6 +283,7 @@ fn plugins(registrar: &mut Registrar<'_>) {
         "Plugin.stop() -> ()",
         "Kills the device plugin. Pods keep their devices; the node's allocatable falls to 0 with the kubelet's next look, capacity after five minutes.\nFails: when it is stopped already.\nExample: plugin().stop();\nSee: plugin",
         |plugin: &mut PluginHandle| -> Res<()> {
+            plugin.lab.journal.borrow_mut().touch_machine(Broken::Plugin(plugin.node.clone()));
             Ok(plugin.lab.backend.machines().run_plugin(&plugin.node, false).map_err(Fault::script)?)
         },
     );
@@ -289,6 +318,7 @@ fn power(registrar: &mut Registrar<'_>) {
         "Node.down() -> ()",
         "Cuts the node off: its kubelet is not heard of any more. It counts as NotReady 50 seconds later.\nFails: when the node has no kubelet.\nExample: node(\"kind\").down();\n  advance(\"1m\");\n  node(\"kind\").up();\nSee: Node.up",
         |node: &mut NodeHandle| -> Res<()> {
+            node.0.lab.journal.borrow_mut().touch_machine(Broken::Power(node.0.name.clone()));
             Ok(node.0.lab.backend.machines().power(&node.0.name, false).map_err(Fault::script)?)
         },
     );
