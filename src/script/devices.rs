@@ -150,7 +150,10 @@ impl Lab {
                 self.put_health(node, id, if *healthy { "Healthy" } else { "Unhealthy" })
             }
             // The script may have started it again itself.
-            Broken::Plugin(node) => Ok(drop(machines.run_plugin(node, true))),
+            Broken::Plugin(node) => {
+                let _ = machines.run_plugin(node, true);
+                Ok(())
+            }
             Broken::Power(node) => machines.power(node, true).map_err(Fault::script),
         }
     }
