@@ -248,7 +248,10 @@ impl Control for Embedded {
             if self.with(idle) {
                 return None;
             }
-            let step = self.with(|world| world.step_with(&mut *self.plugins()))?;
+            // Plugins before world, here as everywhere: two locks in one order.
+            let mut plugins = self.plugins();
+            let step = self.with(|world| world.step_with(&mut *plugins))?;
+            drop(plugins);
             observer(&step);
             if component.is_none_or(|wanted| wanted == step.component) {
                 return Some(step);

@@ -188,8 +188,10 @@ impl Running {
             .build()
             .map_err(|error| failed("no runtime", &error))?;
         let runtime = Background(Some(runtime));
-        let directory =
-            tempfile::Builder::new().prefix("gpulab-").tempdir().map_err(|error| failed("no directory", &error))?;
+        let directory = tempfile::Builder::new()
+            .prefix("gpulab-")
+            .tempdir()
+            .map_err(|error| failed("no directory for their sockets (TMPDIR names another place)", &error))?;
         let (speak, heard) = std::sync::mpsc::channel();
         let mut nodes = BTreeMap::new();
         for (name, devices) in wanted {
