@@ -532,6 +532,11 @@ impl Value {
         !self.at(&["metadata", "deletionTimestamp"]).is_null()
     }
 
+    /// Whether this is a pod that has come to its end.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.at(&["status", "phase"]).str(), "Succeeded" | "Failed")
+    }
+
     /// The owner reference with `controller: true`.
     pub fn controller(&self) -> Option<&Value> {
         self.at(&["metadata", "ownerReferences"]).items().iter().find(|owner| owner.at(&["controller"]).is_true())
@@ -541,6 +546,22 @@ impl Value {
     pub fn condition(&self, kind: &str) -> &Value {
         let conditions = self.at(&["status", "conditions"]).items();
         conditions.iter().find(|condition| condition.at(&["type"]).str() == kind).unwrap_or(&NULL)
+    }
+}
+
+impl Value {
+    /// Puts a condition in place of the one of its type, or at the end (`podutil.UpdatePodCondition`). The time of
+    /// transition is `now` unless the status is what it was.
+    pub fn put_condition(&mut self, mut condition: Value, now: &str) {
+        let before = self.condition(condition.at(&["type"]).str());
+        let same = !before.is_null() && before.at(&["status"]) == condition.at(&["status"]);
+        let since = if same { before.at(&["lastTransitionTime"]).clone() } else { now.into() };
+        condition.set(&["lastTransitionTime"], since);
+        let conditions = self.make(&["status", "conditions"]).as_list_mut();
+        match conditions.iter_mut().find(|one| one.at(&["type"]) == condition.at(&["type"])) {
+            Some(place) => *place = condition,
+            None => conditions.push(condition),
+        }
     }
 }
 

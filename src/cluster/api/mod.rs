@@ -17,6 +17,7 @@ mod negotiate;
 mod options;
 pub mod patch;
 mod path;
+pub mod placement;
 pub mod quantity;
 pub mod registry;
 pub mod request;

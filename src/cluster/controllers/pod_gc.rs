@@ -70,7 +70,7 @@ impl Component for PodGarbageCollector {
 }
 
 fn fail(pod: &mut Value, now: &str) {
-    if ["Succeeded", "Failed"].contains(&pod.at(&["status", "phase"]).str()) {
+    if pod.has_ended() {
         return;
     }
     pod.set(&["status", "phase"], "Failed");

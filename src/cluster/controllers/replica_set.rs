@@ -71,7 +71,7 @@ struct PodView {
 
 impl PodView {
     fn of(pod: &Value, template: &Value) -> PodView {
-        let over = ["Succeeded", "Failed"].contains(&pod.at(&["status", "phase"]).str());
+        let over = pod.has_ended();
         let active = !over && !pod.is_deleting();
         let labels = pod.labels();
         PodView {

@@ -4,8 +4,8 @@
 
 use super::resources::{Amounts, of_pod};
 use super::{Node, devices};
+use crate::api::placement::{NodeRequirement, Taint, Toleration, tolerated};
 use crate::api::quantity::Quantity;
-use crate::api::selector::Selector;
 use crate::component::Context;
 use crate::value::{Text, Value};
 
@@ -77,36 +77,12 @@ fn check_resources(state: &Node, node: &Value, pod: &Value) -> Result<(), Reject
 }
 
 fn selects(pod: &Value, node: &Value) -> bool {
-    let labels = node.labels();
-    let spec = pod.at(&["spec"]);
-    if !Selector::of_labels(spec.at(&["nodeSelector"])).matches(labels) {
-        return false;
-    }
-    let required =
-        spec.at(&["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"]);
-    let holds = |expressions: &Value, subject: &Value| {
-        let mut expressions = expressions.items().iter();
-        expressions.all(|one| Selector::expression(one).is_some_and(|requirement| requirement.matches(subject)))
-    };
-    let fields = crate::object! { "metadata.name" => node.name() };
-    required.is_null()
-        || required.items().iter().any(|term| {
-            let (labelled, named) = (term.at(&["matchExpressions"]), term.at(&["matchFields"]));
-            let empty = labelled.items().is_empty() && named.items().is_empty();
-            !empty && holds(labelled, labels) && holds(named, &fields)
-        })
+    NodeRequirement::of(pod.at(&["spec"])).is_none_or(|required| required.matches(node.name(), node.labels()))
 }
 
+/// A pod that is bound already has to tolerate NoExecute taints only.
 fn tolerates(pod: &Value, node: &Value) -> bool {
-    let tolerations = pod.at(&["spec", "tolerations"]).items();
-    let taints = node.at(&["spec", "taints"]).items().iter();
-    taints.filter(|taint| taint.at(&["effect"]).str() == "NoExecute").all(|taint| {
-        tolerations.iter().any(|toleration| {
-            let (key, effect) = (toleration.at(&["key"]).str(), toleration.at(&["effect"]).str());
-            (effect.is_empty() || effect == "NoExecute")
-                && (key.is_empty() || key == taint.at(&["key"]).str())
-                && (toleration.at(&["operator"]).str() == "Exists"
-                    || toleration.at(&["value"]).str() == taint.at(&["value"]).str())
-        })
-    })
+    let tolerations: Vec<Toleration> = pod.at(&["spec", "tolerations"]).items().iter().map(Toleration::of).collect();
+    let mut taints = node.at(&["spec", "taints"]).items().iter().map(Taint::of);
+    taints.all(|taint| taint.effect != "NoExecute" || tolerated(&tolerations, &taint))
 }

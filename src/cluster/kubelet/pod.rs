@@ -179,12 +179,11 @@ impl Kubelet {
 
     /// A pod that this kubelet sees for the first time.
     fn take_up(&mut self, node: &Text, pod: &Value, key: &ObjectKey, cx: &mut Context<'_>) {
-        let over = ["Succeeded", "Failed"].contains(&pod.at(&["status", "phase"]).str());
         if pod.is_deleting() {
             remove(pod, key, cx);
             return;
         }
-        if over {
+        if pod.has_ended() {
             return;
         }
         let Some(object) = cx.get(&ObjectKey::new(Kind::NODE, "", node)).cloned() else { return };

@@ -34,7 +34,7 @@ use diagnosis::Diagnosis;
 use framework::{ClusterEvent, Cycle, Framework};
 use memo::Failure;
 use node::NodeInfo;
-use pod::{PodInfo, is_terminal, same_to_scheduler};
+use pod::{PodInfo, same_to_scheduler};
 use preemption::Preemption;
 use profile::Strategy;
 use queue::Queue;
@@ -68,7 +68,7 @@ enum Role {
 }
 
 fn role(pod: Option<&Value>) -> Role {
-    let Some(pod) = pod.filter(|pod| !is_terminal(pod)) else { return Role::None };
+    let Some(pod) = pod.filter(|pod| !pod.has_ended()) else { return Role::None };
     if !pod.at(&["spec", "nodeName"]).str().is_empty() {
         return Role::Assigned;
     }
@@ -369,26 +369,17 @@ fn report(cx: &mut Context<'_>, pod: &Value, reason: &str, message: &str, nomina
     drop(patched);
 }
 
-/// Sets PodScheduled to False; the time of transition stays when it was False before.
+/// Sets PodScheduled to False.
 fn set_condition(pod: &mut Value, now: VirtualTime, reason: &str, message: &str) {
     let generation = pod.at(&["metadata", "generation"]).clone();
-    let old = pod.condition("PodScheduled");
-    let since = match old.at(&["status"]).str() {
-        "False" => old.at(&["lastTransitionTime"]).clone(),
-        _ => Value::from(now.rfc3339()),
-    };
     let mut condition = object! {
-        "type" => "PodScheduled", "status" => "False", "lastProbeTime" => Value::Null, "lastTransitionTime" => since,
-        "reason" => reason, "message" => message,
+        "type" => "PodScheduled", "status" => "False", "lastProbeTime" => Value::Null, "reason" => reason,
+        "message" => message,
     };
     if !generation.is_null() {
         condition.set(&["observedGeneration"], generation);
     }
-    let conditions = pod.make(&["status", "conditions"]).as_list_mut();
-    match conditions.iter_mut().find(|known| known.at(&["type"]).str() == "PodScheduled") {
-        Some(known) => *known = condition,
-        None => conditions.push(condition),
-    }
+    pod.put_condition(condition, &now.rfc3339());
 }
 
 impl Component for Scheduler {

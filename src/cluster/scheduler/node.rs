@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::amounts::{Amounts, Resources};
 use super::pod::PodInfo;
-use super::terms::Taint;
+use crate::api::placement::Taint;
 use crate::value::{Text, Value};
 
 /// What the scheduler keeps of a node.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::amounts::{Requests, Resources, pod_requests};
-use super::terms::{HostPort, NodeRequirement, PodAffinity, PreferredNode, Spread, Toleration};
+use super::terms::{HostPort, PodAffinity, PreferredNode, Spread};
+use crate::api::placement::{NodeRequirement, Toleration};
 use crate::api::store::ObjectKey;
 use crate::time::VirtualTime;
 use crate::value::{Text, Value};
@@ -139,18 +140,13 @@ fn tagged(image: Text) -> Text {
     if after <= image.rfind('/').map_or(0, |at| at + 1) { Text::from(format!("{image}:latest")) } else { image }
 }
 
-/// Whether a pod has come to its end.
-pub fn is_terminal(pod: &Value) -> bool {
-    matches!(pod.at(&["status", "phase"]).str(), "Succeeded" | "Failed")
-}
-
 /// Whether two states of a pod are the same to the scheduler.
 pub fn same_to_scheduler(before: &Value, after: &Value) -> bool {
     let status = |pod: &Value, field: &str| pod.at(&["status", field]).text();
     before.get("spec") == after.get("spec")
         && before.labels() == after.labels()
         && before.is_deleting() == after.is_deleting()
-        && is_terminal(before) == is_terminal(after)
+        && before.has_ended() == after.has_ended()
         && status(before, "nominatedNodeName") == status(after, "nominatedNodeName")
         && status(before, "startTime") == status(after, "startTime")
         && before.condition("DisruptionTarget") == after.condition("DisruptionTarget")

@@ -1,151 +1,8 @@
 //! The parts of a pod's specification that decide where it may go, compiled once.
 
+use crate::api::placement::NodeTerm;
 use crate::api::selector::{Operator, Requirement, Selector};
 use crate::value::{Text, Value};
-
-/// A taint that a node carries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taint {
-    /// Its key.
-    pub key: Text,
-    /// Its value.
-    pub value: Text,
-    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
-    pub effect: Text,
-}
-
-impl Taint {
-    /// From the API form.
-    pub fn of(taint: &Value) -> Taint {
-        Taint {
-            key: taint.at(&["key"]).text(),
-            value: taint.at(&["value"]).text(),
-            effect: taint.at(&["effect"]).text(),
-        }
-    }
-
-    /// Whether it keeps pods away when they are scheduled.
-    pub fn repels(&self) -> bool {
-        self.effect == "NoSchedule" || self.effect == "NoExecute"
-    }
-}
-
-/// A toleration of a pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Toleration {
-    key: Text,
-    exists: bool,
-    value: Text,
-    effect: Text,
-}
-
-impl Toleration {
-    /// From the API form.
-    pub fn of(toleration: &Value) -> Toleration {
-        Toleration {
-            key: toleration.at(&["key"]).text(),
-            exists: toleration.at(&["operator"]).str() == "Exists",
-            value: toleration.at(&["value"]).text(),
-            effect: toleration.at(&["effect"]).text(),
-        }
-    }
-
-    /// Whether it tolerates `taint` (core `toleration.go`).
-    pub fn tolerates(&self, taint: &Taint) -> bool {
-        (self.effect.is_empty() || self.effect == taint.effect)
-            && (self.key.is_empty() || self.key == taint.key)
-            && (self.exists || self.value == taint.value)
-    }
-
-    /// Whether it speaks of preferences only or of everything.
-    pub fn may_prefer(&self) -> bool {
-        self.effect.is_empty() || self.effect == "PreferNoSchedule"
-    }
-}
-
-/// Whether one of `tolerations` tolerates `taint`.
-pub fn tolerated(tolerations: &[Toleration], taint: &Taint) -> bool {
-    tolerations.iter().any(|toleration| toleration.tolerates(taint))
-}
-
-/// Whether a taint keeps a pod with these tolerations away.
-pub fn repelled(tolerations: &[Toleration], taints: &[Taint]) -> bool {
-    taints.iter().any(|taint| taint.repels() && !tolerated(tolerations, taint))
-}
-
-/// One alternative of a node affinity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeTerm {
-    labels: Vec<Requirement>,
-    fields: Vec<Requirement>,
-}
-
-impl NodeTerm {
-    fn of(term: &Value) -> NodeTerm {
-        let compile = |list: &Value| list.items().iter().filter_map(Selector::expression).collect();
-        NodeTerm { labels: compile(term.at(&["matchExpressions"])), fields: compile(term.at(&["matchFields"])) }
-    }
-
-    /// Whether the node meets every requirement; a term without any meets none.
-    pub fn matches(&self, name: &str, labels: &Value) -> bool {
-        !(self.labels.is_empty() && self.fields.is_empty())
-            && self.labels.iter().all(|requirement| requirement.matches(labels))
-            && self.fields.iter().all(|requirement| {
-                let named = requirement.key == "metadata.name" && requirement.values.iter().any(|value| value == name);
-                match requirement.operator {
-                    Operator::In => named,
-                    Operator::NotIn => !named,
-                    _ => false,
-                }
-            })
-    }
-
-    /// The node names that the term is bound to, if it is.
-    pub fn names(&self) -> Option<Vec<Text>> {
-        let mut bound = self
-            .fields
-            .iter()
-            .filter(|requirement| requirement.key == "metadata.name" && requirement.operator == Operator::In);
-        let mut names = bound.next()?.values.clone();
-        for requirement in bound {
-            names.retain(|name| requirement.values.contains(name));
-        }
-        Some(names)
-    }
-}
-
-/// `nodeSelector` and the required node affinity.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeRequirement {
-    /// `nodeSelector`.
-    pub selector: Selector,
-    /// Alternatives; none means no affinity.
-    pub terms: Option<Vec<NodeTerm>>,
-}
-
-impl NodeRequirement {
-    /// From a pod's specification; none when there is nothing to require.
-    pub fn of(spec: &Value) -> Option<NodeRequirement> {
-        let required = spec.at(&[
-            "affinity",
-            "nodeAffinity",
-            "requiredDuringSchedulingIgnoredDuringExecution",
-            "nodeSelectorTerms",
-        ]);
-        let selector = spec.at(&["nodeSelector"]);
-        if required.is_null() && selector.entries().is_empty() {
-            return None;
-        }
-        let terms = (!required.is_null()).then(|| required.items().iter().map(NodeTerm::of).collect());
-        Some(NodeRequirement { selector: Selector::of_labels(selector), terms })
-    }
-
-    /// Whether a node satisfies it.
-    pub fn matches(&self, name: &str, labels: &Value) -> bool {
-        self.selector.matches(labels)
-            && self.terms.as_ref().is_none_or(|terms| terms.iter().any(|term| term.matches(name, labels)))
-    }
-}
 
 /// A weighted wish about nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,7 +21,7 @@ impl PreferredNode {
         let list = spec.at(&["affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"]);
         let wishes = list.items().iter().map(|wish| {
             let term = NodeTerm::of(wish.at(&["preference"]));
-            let empty = term.labels.is_empty() && term.fields.is_empty();
+            let empty = term.is_empty();
             PreferredNode { weight: wish.at(&["weight"]).int(), term, empty }
         });
         wishes.filter(|wish| wish.weight != 0 && !wish.empty).collect()

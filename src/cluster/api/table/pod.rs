@@ -36,7 +36,7 @@ pub(super) fn cells(pod: &Value, now: VirtualTime) -> Vec<Value> {
         sum = resting;
     }
     if pod.is_deleting() {
-        let ended = matches!(pod.at(&["status", "phase"]).str(), "Succeeded" | "Failed");
+        let ended = pod.has_ended();
         if pod.at(&["status", "reason"]).str() == "NodeLost" {
             sum.reason = "Unknown".into();
         } else if !ended {

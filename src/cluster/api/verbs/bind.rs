@@ -68,20 +68,12 @@ fn merge(pod: &mut Value, field: &str, values: Option<&Map>) {
     }
 }
 
-/// Puts a pod condition in place of the one of its type (`podutil.UpdatePodCondition`).
+/// Sets a pod condition as the server does: it knows no generation and keeps the one that was observed.
 pub(super) fn set_condition(caller: &Caller<'_>, pod: &mut Value, mut condition: Value) {
-    let before = pod.condition(condition.at(&["type"]).str());
-    let same = !before.is_null() && before.at(&["status"]) == condition.at(&["status"]);
-    let since = if same { before.at(&["lastTransitionTime"]).clone() } else { caller.now.rfc3339().into() };
-    let observed = before.at(&["observedGeneration"]).clone();
+    let observed = pod.condition(condition.at(&["type"]).str()).at(&["observedGeneration"]).clone();
     if !observed.is_null() {
         condition.set(&["observedGeneration"], observed);
     }
     condition.set(&["lastProbeTime"], Value::Null);
-    condition.set(&["lastTransitionTime"], since);
-    let conditions = pod.make(&["status", "conditions"]).as_list_mut();
-    match conditions.iter_mut().find(|one| one.at(&["type"]) == condition.at(&["type"])) {
-        Some(place) => *place = condition,
-        None => conditions.push(condition),
-    }
+    pod.put_condition(condition, &caller.now.rfc3339());
 }

@@ -143,7 +143,7 @@ fn pod_grace(now: VirtualTime, pod: &mut Value, options: &DeleteOptions) -> Grac
         return Grace::Set(asked);
     }
     let own = pod.at(&["spec", "terminationGracePeriodSeconds"]).int();
-    let ended = matches!(pod.at(&["status", "phase"]).str(), "Succeeded" | "Failed");
+    let ended = pod.has_ended();
     let unbound = pod.at(&["spec", "nodeName"]).str().is_empty();
     let seconds = if ended || unbound { 0 } else { asked.unwrap_or(if own < 0 { 1 } else { own }) };
     let ends = now + Duration::from_secs(seconds.unsigned_abs());

@@ -68,10 +68,6 @@ impl Round {
     }
 }
 
-fn is_over(pod: &Value) -> bool {
-    ["Succeeded", "Failed"].contains(&pod.at(&["status", "phase"]).str())
-}
-
 fn is_tracked(pod: &Value) -> bool {
     pod.at(&["metadata", "finalizers"]).items().iter().any(|finalizer| finalizer.str() == TRACKING)
 }
@@ -182,7 +178,7 @@ impl JobController {
         for key in self.pods.get(&uid).cloned().unwrap_or_default() {
             let Some(pod) = cx.get(&key).cloned() else { continue };
             let phase = pod.at(&["status", "phase"]).str();
-            if !is_over(&pod) {
+            if !pod.has_ended() {
                 if pod.is_deleting() {
                     round.terminating += 1;
                 } else {

@@ -1,11 +1,11 @@
 //! NodeUnschedulable: a cordoned node takes no new pods, except those that tolerate the taint that stands for it.
 
+use crate::api::placement::{Taint, tolerated};
 use crate::scheduler::framework::{
     ClusterEvent, Code, Cycle, EventKind, Hint, NodeFilter, Plugin, PreFilter, Rejection,
 };
 use crate::scheduler::node::NodeInfo;
 use crate::scheduler::pod::PodInfo;
-use crate::scheduler::terms::{Taint, tolerated};
 
 #[derive(Debug)]
 pub struct NodeUnschedulable;

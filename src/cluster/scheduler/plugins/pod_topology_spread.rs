@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::api::placement::repelled;
 use crate::api::registry::Kind;
 use crate::api::selector::{Operator, Requirement, Selector};
 use crate::api::store::ObjectKey;
@@ -12,7 +13,7 @@ use crate::scheduler::framework::{
 };
 use crate::scheduler::node::NodeInfo;
 use crate::scheduler::pod::{PodInfo, Rules};
-use crate::scheduler::terms::{Spread, repelled};
+use crate::scheduler::terms::Spread;
 use crate::value::{Text, Value};
 
 #[derive(Debug)]

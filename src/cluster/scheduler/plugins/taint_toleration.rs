@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::normalize;
+use crate::api::placement::{Toleration, repelled, tolerated};
 use crate::scheduler::cache::Slot;
 use crate::scheduler::framework::{
     ClusterEvent, Code, Cycle, EventKind, Hint, NodeFilter, NodeScore, Plugin, PreFilter, Rejection,
 };
 use crate::scheduler::node::NodeInfo;
 use crate::scheduler::pod::{PodInfo, Rules};
-use crate::scheduler::terms::{Toleration, repelled, tolerated};
 
 #[derive(Debug)]
 pub struct TaintToleration;
