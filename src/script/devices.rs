@@ -1,5 +1,6 @@
 //! Devices, and what breaks them: `devices`, `device`, `fail`, `recover`, `plugin`, `kubelet`, and nodes going down.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rhai::{Array, Dynamic};
@@ -11,7 +12,7 @@ use super::docs::Registrar;
 use super::fault::{Fault, Res};
 use super::kinds::KindRef;
 use super::lab::Lab;
-use super::node::find;
+use super::node::{find, is_over};
 use super::object::NodeHandle;
 use super::options::kind_of;
 use super::suggest::did_you_mean;
@@ -158,19 +159,20 @@ impl Lab {
         }
     }
 
-    /// Name of the pod that holds a device, from the pods' own status; none when nobody does.
-    fn holder(&self, node: &str, id: &str) -> Result<Option<String>, Fault> {
-        let Some(pods) = KindRef::built_in("Pod") else { return Ok(None) };
-        let pods = self.list(&pods, "", "", &format!("spec.nodeName={node}"))?;
-        let holds = |pod: &&Value| {
-            let over = ["Succeeded", "Failed"].contains(&text(pod, &["status", "phase"]));
+    /// Which pod holds which device of a node, from the pods' own status.
+    fn holders(&self, node: &str) -> Result<BTreeMap<String, String>, Fault> {
+        let Some(pods) = KindRef::built_in("Pod") else { return Ok(BTreeMap::new()) };
+        let mut holders = BTreeMap::new();
+        for pod in self.list(&pods, "", "", &format!("spec.nodeName={node}"))?.iter().filter(|pod| !is_over(pod)) {
             let containers = ["initContainerStatuses", "containerStatuses"].map(|part| items(pod, &["status", part]));
             let resources =
                 containers.into_iter().flatten().flat_map(|status| items(status, &["allocatedResourcesStatus"]));
-            let mut devices = resources.flat_map(|resource| items(resource, &["resources"]));
-            !over && devices.any(|device| text(device, &["resourceID"]) == id)
-        };
-        Ok(pods.iter().find(holds).map(|pod| text(pod, &["metadata", "name"]).to_owned()))
+            for device in resources.flat_map(|resource| items(resource, &["resources"])) {
+                let id = text(device, &["resourceID"]).to_owned();
+                holders.entry(id).or_insert_with(|| text(pod, &["metadata", "name"]).to_owned());
+            }
+        }
+        Ok(holders)
     }
 
     /// The node that `plugin()` and `kubelet()` mean without a name.
@@ -194,9 +196,13 @@ fn lists(registrar: &mut Registrar<'_>) {
             let lab = lab.clone();
             move || -> Res<Array> {
                 let all = lab.devices()?;
+                let mut holders = BTreeMap::new();
+                for node in lab.backend.machines().plugin_nodes() {
+                    holders.insert(node.clone(), lab.holders(&node)?);
+                }
                 let mut rows = Array::new();
                 for device in &all {
-                    let holder = lab.holder(&device.node, &device.id)?;
+                    let holder = holders.get(&device.node).and_then(|held| held.get(&device.id)).cloned();
                     let name = format!("device/{}", device.name(&all));
                     lab.note(&name, "health", || device.health.clone().into());
                     lab.note(&name, "holder", || json!(holder));
@@ -235,7 +241,7 @@ fn lists(registrar: &mut Registrar<'_>) {
         "Device.holder() -> string",
         "Name of the pod that holds the device, or () when nobody does.\nExample: print(device(\"sim-gpu-0\").holder());",
         |device: &mut DeviceHandle| -> Res<Dynamic> {
-            let holder = device.lab.holder(&device.node, &device.id)?;
+            let holder = device.lab.holders(&device.node)?.remove(&device.id);
             device.lab.note(&format!("device/{}", device.id), "holder", || json!(holder));
             Ok(holder.map_or(Dynamic::UNIT, Dynamic::from))
         },

@@ -181,7 +181,8 @@ fn free(node: &Object) -> Res<Map> {
     Ok(free)
 }
 
-fn is_over(pod: &Value) -> bool {
+/// Whether a pod has come to its end and holds nothing any more.
+pub fn is_over(pod: &Value) -> bool {
     matches!(text(pod, &["status", "phase"]), "Succeeded" | "Failed")
 }
 

@@ -30,9 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// File name of the plugin's socket.
 const SOCKET: &str = "gpulab.sock";
 
-/// What a plugin said, and on which node.
-type Heard = (String, NodeMessage);
-
 /// The plugins of all lab nodes.
 #[derive(Debug, Default)]
 pub struct PluginHost {
@@ -46,7 +43,6 @@ struct Running {
     /// Holds the sockets; removed with the host.
     #[expect(dead_code, reason = "kept for its end")]
     directory: tempfile::TempDir,
-    heard: Receiver<Heard>,
     nodes: BTreeMap<String, NodePlugin>,
 }
 
@@ -72,12 +68,14 @@ impl Drop for Background {
 /// One node's plugin.
 #[derive(Debug)]
 struct NodePlugin {
+    node: String,
     resource: String,
     inventory: SharedInventory,
     control: SocketAddr,
     plugin: Option<Plugin>,
     client: DevicePluginClient<Channel>,
     kubelet: Kubelet,
+    heard: Receiver<NodeMessage>,
     /// Health by id, as the kubelet heard it last.
     known: BTreeMap<Text, bool>,
 }
@@ -123,10 +121,10 @@ impl PluginHost {
     /// # Errors
     /// When nothing is heard.
     pub fn heard(&mut self, node: &str, id: &str, healthy: bool) -> Result<Vec<NodeMessage>, String> {
-        let (plugin, heard, _) = self.running(node)?.plugin(node)?;
+        let (plugin, _) = self.running(node)?.plugin(node)?;
         let mut messages = Vec::new();
         while plugin.plugin.is_some() && plugin.known.get(id) != Some(&healthy) {
-            messages.push(plugin.hear(heard)?);
+            messages.push(plugin.hear()?);
         }
         Ok(messages)
     }
@@ -136,12 +134,12 @@ impl PluginHost {
     /// # Errors
     /// When it does not run.
     pub fn stop(&mut self, node: &str) -> Result<Vec<NodeMessage>, String> {
-        let (plugin, heard, runtime) = self.running(node)?.plugin(node)?;
+        let (plugin, runtime) = self.running(node)?.plugin(node)?;
         let Some(mut running) = plugin.plugin.take() else {
             return Err(format!("the plugin of node '{node}' is stopped already"));
         };
         runtime.block_on(running.stop())?;
-        Ok(vec![plugin.hear(heard)?])
+        Ok(vec![plugin.hear()?])
     }
 
     /// Starts a node's plugin again.
@@ -149,12 +147,12 @@ impl PluginHost {
     /// # Errors
     /// When it runs already, or cannot register.
     pub fn start(&mut self, node: &str) -> Result<Vec<NodeMessage>, String> {
-        let (plugin, heard, runtime) = self.running(node)?.plugin(node)?;
+        let (plugin, runtime) = self.running(node)?.plugin(node)?;
         if plugin.plugin.is_some() {
             return Err(format!("the plugin of node '{node}' runs already"));
         }
         runtime.block_on(plugin.serve())??;
-        Ok(vec![plugin.hear(heard)?, plugin.hear(heard)?])
+        Ok(vec![plugin.hear()?, plugin.hear()?])
     }
 
     /// A node's kubelet has restarted: its socket is another one, and the plugin, if it runs, registers again.
@@ -165,7 +163,7 @@ impl PluginHost {
         if !self.wanted.contains_key(node) {
             return Ok(Vec::new());
         }
-        let (plugin, heard, runtime) = self.running(node)?.plugin(node)?;
+        let (plugin, runtime) = self.running(node)?.plugin(node)?;
         let Some(mut running) = plugin.plugin.take() else { return Ok(Vec::new()) };
         runtime.block_on(async {
             running.stop().await;
@@ -173,8 +171,8 @@ impl PluginHost {
             plugin.serve().await
         })??;
         // The old stream's end belongs to the kubelet that is gone.
-        plugin.hear(heard)?;
-        Ok(vec![plugin.hear(heard)?, plugin.hear(heard)?])
+        plugin.hear()?;
+        Ok(vec![plugin.hear()?, plugin.hear()?])
     }
 }
 
@@ -192,30 +190,25 @@ impl Running {
             .prefix("gpulab-")
             .tempdir()
             .map_err(|error| failed("no directory for their sockets (TMPDIR names another place)", &error))?;
-        let (speak, heard) = std::sync::mpsc::channel();
         let mut nodes = BTreeMap::new();
         for (name, devices) in wanted {
-            let plugin = runtime.block_on(NodePlugin::start(name, devices, directory.path(), &speak))??;
+            let mut plugin = runtime.block_on(NodePlugin::start(name, devices, directory.path()))??;
+            // What it says first, registration and list, is what the world begins with.
+            plugin.hear()?;
+            plugin.hear()?;
             nodes.insert(name.clone(), plugin);
         }
-        let mut running = Running { runtime, directory, heard, nodes };
-        for name in wanted.keys() {
-            // What every plugin says first, registration and list, is what the world begins with.
-            let (plugin, heard, _) = running.plugin(name)?;
-            plugin.hear(heard)?;
-            plugin.hear(heard)?;
-        }
-        Ok(running)
+        Ok(Running { runtime, directory, nodes })
     }
 
-    fn plugin(&mut self, node: &str) -> Result<(&mut NodePlugin, &Receiver<Heard>, &Background), String> {
+    fn plugin(&mut self, node: &str) -> Result<(&mut NodePlugin, &Background), String> {
         let plugin = self.nodes.get_mut(node).ok_or_else(|| format!("node '{node}' has no device plugin"))?;
-        Ok((plugin, &self.heard, &self.runtime))
+        Ok((plugin, &self.runtime))
     }
 }
 
 impl NodePlugin {
-    async fn start(name: &str, devices: &Devices, parent: &Path, speak: &Sender<Heard>) -> Result<NodePlugin, String> {
+    async fn start(name: &str, devices: &Devices, parent: &Path) -> Result<NodePlugin, String> {
         let failed =
             |error: &dyn std::fmt::Display| format!("cannot start the device plugin of node '{name}': {error}");
         let directory = parent.join(name);
@@ -227,22 +220,20 @@ impl NodePlugin {
             Control::bind(loopback, &devices.resource, inventory.clone()).await.map_err(|error| failed(&error))?;
         let address = control.address().map_err(|error| failed(&error))?;
         tokio::spawn(control.serve(CancellationToken::new()));
-        let mut kubelet = Kubelet {
-            node: name.to_owned(),
-            directory: directory.clone(),
-            speak: speak.clone(),
-            stop: CancellationToken::new(),
-        };
+        let (speak, heard) = std::sync::mpsc::channel();
+        let mut kubelet = Kubelet { directory: directory.clone(), speak, stop: CancellationToken::new() };
         kubelet.restart().await?;
         let endpoint = format!("unix://{}", directory.join(SOCKET).display());
         let channel = Endpoint::try_from(endpoint).map_err(|error| failed(&error))?.connect_lazy();
         let mut plugin = NodePlugin {
+            node: name.to_owned(),
             resource: devices.resource.clone(),
             inventory,
             control: address,
             plugin: None,
             client: DevicePluginClient::new(channel),
             kubelet,
+            heard,
             known: BTreeMap::new(),
         };
         plugin.serve().await?;
@@ -262,10 +253,10 @@ impl NodePlugin {
         Ok(())
     }
 
-    /// The next message of this plugin. Only one plugin is made to speak at a time, so it can be no other's.
-    fn hear(&mut self, heard: &Receiver<Heard>) -> Result<NodeMessage, String> {
-        let silent = |_: RecvTimeoutError| format!("the device plugin of node '{}' says nothing", self.kubelet.node);
-        let (_, message) = heard.recv_timeout(PATIENCE).map_err(silent)?;
+    /// The next message of this plugin.
+    fn hear(&mut self) -> Result<NodeMessage, String> {
+        let silent = |_: RecvTimeoutError| format!("the device plugin of node '{}' says nothing", self.node);
+        let message = self.heard.recv_timeout(PATIENCE).map_err(silent)?;
         if let NodeMessage::Listed { devices, .. } = &message {
             self.known = devices.iter().map(|device| (device.id.clone(), device.healthy)).collect();
         }
@@ -276,9 +267,8 @@ impl NodePlugin {
 /// The side of a node's kubelet that plugins speak to.
 #[derive(Debug)]
 struct Kubelet {
-    node: String,
     directory: PathBuf,
-    speak: Sender<Heard>,
+    speak: Sender<NodeMessage>,
     stop: CancellationToken,
 }
 
@@ -292,8 +282,7 @@ impl Kubelet {
         let _ = std::fs::remove_file(&path);
         let listener =
             UnixListener::bind(&path).map_err(|error| format!("cannot listen at {}: {error}", path.display()))?;
-        let registrar =
-            Registrar { node: self.node.clone(), directory: self.directory.clone(), speak: self.speak.clone() };
+        let registrar = Registrar { directory: self.directory.clone(), speak: self.speak.clone() };
         let server = Server::builder().add_service(RegistrationServer::new(registrar)).serve_with_incoming_shutdown(
             tokio_stream::wrappers::UnixListenerStream::new(listener),
             self.stop.clone().cancelled_owned(),
@@ -309,9 +298,8 @@ impl Kubelet {
 /// Answers registrations: dials back, asks for the options, then listens to the plugin until it ends.
 #[derive(Debug)]
 struct Registrar {
-    node: String,
     directory: PathBuf,
-    speak: Sender<Heard>,
+    speak: Sender<NodeMessage>,
 }
 
 #[tonic::async_trait]
@@ -329,18 +317,18 @@ impl Registration for Registrar {
             pre_start_required: options.pre_start_required,
             preferred_allocation: options.get_preferred_allocation_available,
         };
-        let (node, speak) = (self.node.clone(), self.speak.clone());
+        let speak = self.speak.clone();
         // Nobody listens any more when the session has ended.
-        let _ = speak.send((node.clone(), NodeMessage::Registered { resource: resource.clone(), options }));
+        let _ = speak.send(NodeMessage::Registered { resource: resource.clone(), options });
         tokio::spawn(async move {
             if let Ok(stream) = client.list_and_watch(Empty {}).await {
                 let mut stream = stream.into_inner();
                 while let Ok(Some(list)) = stream.message().await {
                     let devices = list.devices.iter().map(device).collect();
-                    let _ = speak.send((node.clone(), NodeMessage::Listed { resource: resource.clone(), devices }));
+                    let _ = speak.send(NodeMessage::Listed { resource: resource.clone(), devices });
                 }
             }
-            let _ = speak.send((node, NodeMessage::Stopped { resource }));
+            let _ = speak.send(NodeMessage::Stopped { resource });
         });
         Ok(Response::new(Empty {}))
     }
@@ -357,7 +345,7 @@ fn device(device: &api::Device) -> PluginDevice {
 
 impl Plugins for PluginHost {
     fn allocate(&mut self, node: &str, resource: &str, ids: &[Text]) -> Result<Value, String> {
-        let (plugin, _, runtime) = self.running(node)?.plugin(node)?;
+        let (plugin, runtime) = self.running(node)?.plugin(node)?;
         if plugin.plugin.is_none() || plugin.resource != resource {
             return Err(format!("no device plugin serves {resource}"));
         }
@@ -380,7 +368,7 @@ impl Plugins for PluginHost {
         must_include: &[Text],
         size: usize,
     ) -> Result<Vec<Text>, String> {
-        let (plugin, _, runtime) = self.running(node)?.plugin(node)?;
+        let (plugin, runtime) = self.running(node)?.plugin(node)?;
         let texts = |ids: &[Text]| ids.iter().map(ToString::to_string).collect();
         let request = api::ContainerPreferredAllocationRequest {
             available_device_ids: texts(available),
@@ -394,7 +382,7 @@ impl Plugins for PluginHost {
     }
 
     fn pre_start(&mut self, node: &str, _resource: &str, ids: &[Text]) -> Result<(), String> {
-        let (plugin, _, runtime) = self.running(node)?.plugin(node)?;
+        let (plugin, runtime) = self.running(node)?.plugin(node)?;
         let request = api::PreStartContainerRequest { device_ids: ids.iter().map(ToString::to_string).collect() };
         let answer = runtime.block_on(plugin.client.pre_start_container(request))?;
         answer.map(drop).map_err(|status| status.message().to_owned())
