@@ -3,21 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gpulab::error::Error;
-use gpulab::event::Event;
-use gpulab::script::session::{Session, SessionOptions, Sink};
-
-struct Silent;
-
-impl Sink for Silent {
-    fn emit(&self, _event: &Event) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn choose(&self, _question: &str, _choices: &[String]) -> Option<String> {
-        None
-    }
-}
+use gpulab::script::session::{Session, SessionOptions, Silent};
 
 #[test]
 fn the_prelude_keeps_its_promises() {

@@ -8,21 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use gpulab::error::Error;
-use gpulab::event::Event;
-use gpulab::script::session::{Session, SessionOptions, Sink, Ties};
-
-struct Silent;
-
-impl Sink for Silent {
-    fn emit(&self, _event: &Event) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn choose(&self, _question: &str, _choices: &[String]) -> Option<String> {
-        None
-    }
-}
+use gpulab::script::session::{Session, SessionOptions, Silent, Ties};
 
 fn session() -> Session {
     let options = SessionOptions {

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::cli::{ListOutput, VersionOutput};
 use crate::config;
 use crate::error::{Error, Kind, nearest_two};
-use crate::event::Event;
 use crate::render::json::to_json;
 use crate::render::lines::Versions;
 use crate::render::style::{Look, bold, dim, wrap};
@@ -16,7 +15,7 @@ use crate::run::lesson::{BUILTIN, Header, Script};
 use crate::run::runner::Room;
 use crate::run::source::{lesson, near_lessons};
 use crate::script::docs::Doc;
-use crate::script::session::{Session, Sink};
+use crate::script::session::{Session, Silent};
 
 /// The list of lessons.
 ///
@@ -114,17 +113,4 @@ fn lesson_text(name: &str, header: &Header, look: Look) -> String {
         bold(&format!("gpulab run {}", name.split('-').next().unwrap_or(name))),
     ));
     text
-}
-
-/// For sessions that are only asked about their functions.
-struct Silent;
-
-impl Sink for Silent {
-    fn emit(&self, _: &Event) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn choose(&self, _: &str, _: &[String]) -> Option<String> {
-        None
-    }
 }

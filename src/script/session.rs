@@ -33,6 +33,20 @@ pub trait Sink {
     fn choose(&self, question: &str, choices: &[String]) -> Option<String>;
 }
 
+/// Shows nothing and asks nobody: for sessions of which only the outcome counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Sink for Silent {
+    fn emit(&self, _: &Event) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn choose(&self, _: &str, _: &[String]) -> Option<String> {
+        None
+    }
+}
+
 /// How a session begins.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {

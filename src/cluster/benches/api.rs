@@ -6,36 +6,18 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark measures the machine")]
 
-use std::time::{Duration, Instant};
+mod shared;
 
+use std::time::Instant;
+
+use gpulab_cluster::VirtualTime;
 use gpulab_cluster::api::registry::{Kind, Part};
 use gpulab_cluster::api::request::{Body, Request};
 use gpulab_cluster::api::store::ObjectKey;
 use gpulab_cluster::api::watch::Watch;
 use gpulab_cluster::api::{Caller, DeleteOptions, Server};
 use gpulab_cluster::value::Value;
-use gpulab_cluster::{VirtualTime, list, object};
-
-/// CPU time of this process so far, where the system tells it, else wall time.
-fn cpu(start: Instant) -> Duration {
-    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let nanos = text.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
-    nanos.map_or_else(|| start.elapsed(), Duration::from_nanos)
-}
-
-fn pod(at: usize) -> Value {
-    let requests = object! { "cpu" => "100m", "memory" => "1Gi", "nvidia.com/gpu" => "1" };
-    object! {
-        "apiVersion" => "v1", "kind" => "Pod",
-        "metadata" => object! { "name" => format!("pod-{at}"), "labels" => object! { "app" => "bench" } },
-        "spec" => object! {
-            "containers" => list![object! {
-                "name" => "main", "image" => "registry.k8s.io/pause:3.10",
-                "resources" => object! { "requests" => requests, "limits" => object! { "nvidia.com/gpu" => "1" } },
-            }],
-        },
-    }
-}
+use shared::{cpu, pod};
 
 fn measure(what: &str, count: usize, mut act: impl FnMut(usize)) {
     let start = Instant::now();

@@ -6,19 +6,15 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark measures the machine")]
 
+mod shared;
+
 use std::time::{Duration, Instant};
 
 use gpulab_cluster::api::Caller;
 use gpulab_cluster::api::registry::Kind;
 use gpulab_cluster::value::Value;
-use gpulab_cluster::{Config, World, list, object};
-
-/// CPU time of this process so far, where the system tells it, else wall time.
-fn cpu(start: Instant) -> Duration {
-    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let nanos = text.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
-    nanos.map_or_else(|| start.elapsed(), Duration::from_nanos)
-}
+use gpulab_cluster::{Config, World, object};
+use shared::{cpu, pod};
 
 /// Resident memory in bytes, 0 where the system does not tell it.
 fn resident() -> u64 {
@@ -37,20 +33,6 @@ fn node(at: usize) -> Value {
         },
         "spec" => Value::object(),
         "status" => object! { "capacity" => amounts.clone(), "allocatable" => amounts },
-    }
-}
-
-fn pod(at: usize) -> Value {
-    let requests = object! { "cpu" => "100m", "memory" => "1Gi", "nvidia.com/gpu" => "1" };
-    object! {
-        "apiVersion" => "v1", "kind" => "Pod",
-        "metadata" => object! { "name" => format!("pod-{at}"), "labels" => object! { "app" => "bench" } },
-        "spec" => object! {
-            "containers" => list![object! {
-                "name" => "main", "image" => "registry.k8s.io/pause:3.10",
-                "resources" => object! { "requests" => requests, "limits" => object! { "nvidia.com/gpu" => "1" } },
-            }],
-        },
     }
 }
 
