@@ -155,3 +155,52 @@ impl NodeRequirement {
             && self.terms.as_ref().is_none_or(|terms| terms.iter().any(|term| term.matches(name, labels)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{list, object};
+
+    #[test]
+    fn a_toleration_leaves_out_what_it_does_not_care_about() {
+        let taint = Taint::of(&object! { "key" => "team", "value" => "mri", "effect" => "NoExecute" });
+        for (toleration, tolerates) in [
+            (object! { "operator" => "Exists" }, true),
+            (object! { "key" => "team", "operator" => "Exists" }, true),
+            (object! { "key" => "team", "operator" => "Exists", "effect" => "NoExecute" }, true),
+            (object! { "key" => "team", "operator" => "Exists", "effect" => "NoSchedule" }, false),
+            (object! { "key" => "team", "value" => "mri" }, true),
+            (object! { "key" => "team", "operator" => "Equal", "value" => "ct" }, false),
+            (object! { "key" => "other", "operator" => "Exists" }, false),
+        ] {
+            assert_eq!(Toleration::of(&toleration).tolerates(&taint), tolerates, "{toleration:?}");
+        }
+    }
+
+    #[test]
+    fn selector_and_affinity_have_to_hold_both_and_an_empty_term_never_does() {
+        let labels = object! { "wing" => "west" };
+        let terms = |terms: Value| {
+            let required = object! { "nodeSelectorTerms" => terms };
+            let affinity = object! { "requiredDuringSchedulingIgnoredDuringExecution" => required };
+            object! { "affinity" => object! { "nodeAffinity" => affinity } }
+        };
+        let named = |operator: &str| {
+            let field = object! { "key" => "metadata.name", "operator" => operator, "values" => list!["n1"] };
+            terms(list![object! { "matchFields" => list![field] }])
+        };
+        let mut both = named("In");
+        both.set(&["nodeSelector", "wing"], "east");
+        for (spec, matches) in [
+            (named("In"), true),
+            (named("NotIn"), false),
+            (terms(list![object! {}]), false),
+            (object! { "nodeSelector" => object! { "wing" => "west" } }, true),
+            (both, false),
+        ] {
+            let required = NodeRequirement::of(&spec).expect("something is required");
+            assert_eq!(required.matches("n1", &labels), matches, "{spec:?}");
+        }
+        assert_eq!(NodeRequirement::of(&object! {}), None);
+    }
+}

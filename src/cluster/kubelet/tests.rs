@@ -428,3 +428,35 @@ fn pods_with_a_terminal_phase_or_without_a_node_go_at_once_and_fleet_pods_soon()
     assert!(world.server.store.get(&fleet).is_none());
     assert_eq!(clock(&world), before);
 }
+
+#[test]
+fn the_node_checks_selector_and_noexecute_taints_once_more() {
+    let mut world = world(true);
+    let node = ObjectKey::new(Kind::NODE, "", NODE);
+    let mut tainted = world.server.store.get(&node).unwrap().clone();
+    let taint = |effect: &str| object! { "key" => "team", "value" => "mri", "effect" => effect };
+    tainted.set(&["spec", "taints"], list![taint("NoSchedule"), taint("NoExecute")]);
+    let caller = Caller { now: world.now(), manager: "test" };
+    world.server.update(&caller, &node, Part::Main, tainted).unwrap();
+    world.react();
+    let intolerant = run(&mut world, pod("intolerant", "1"), NODE);
+    let mut tolerant = pod("tolerant", "1");
+    let toleration = object! { "key" => "team", "operator" => "Exists", "effect" => "NoExecute" };
+    tolerant.set(&["spec", "tolerations"], list![toleration.clone()]);
+    let tolerant = run(&mut world, tolerant, NODE);
+    let mut elsewhere = pod("elsewhere", "1");
+    elsewhere.set(&["spec", "nodeSelector", "wing"], "west");
+    elsewhere.set(&["spec", "tolerations"], list![toleration]);
+    let elsewhere = run(&mut world, elsewhere, NODE);
+    settle(&mut world);
+    for (key, reason, text) in [
+        (intolerant, "TaintToleration", "node(s) had taints that the pod didn't tolerate"),
+        (elsewhere, "NodeAffinity", "node(s) didn't match Pod's node affinity/selector"),
+    ] {
+        let rejected = status(&world, &key);
+        assert_eq!(rejected.at(&["reason"]).str(), reason);
+        let message = format!("Pod was rejected: Predicate {reason} failed: {text}");
+        assert_eq!(rejected.at(&["message"]).str(), message);
+    }
+    assert_eq!(status(&world, &tolerant).at(&["phase"]).str(), "Running");
+}

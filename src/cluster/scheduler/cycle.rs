@@ -337,7 +337,7 @@ pub fn check(
 }
 
 /// The first rejection of the filters in order.
-pub fn run(filters: &Filters, node: &NodeInfo) -> Option<(usize, Rejection)> {
+fn run(filters: &Filters, node: &NodeInfo) -> Option<(usize, Rejection)> {
     filters.iter().find_map(|(plugin, filter)| filter.filter(node).map(|rejection| (*plugin, rejection)))
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cache::Slot;
-use super::cycle::{Filters, copy, run};
+use super::cycle::{Filters, check, copy};
 use super::diagnosis::{Diagnosis, available};
 use super::framework::{Code, Cycle, Rejection};
 use super::node::NodeInfo;
@@ -161,20 +161,7 @@ impl<'a> Trial<'a> {
     }
 
     fn rejection(&self) -> Option<Rejection> {
-        let nominated = self.nominator.above(&self.node.name, self.cycle.pod);
-        if !nominated.is_empty() {
-            let (mut node, mut filters) = (self.node.clone(), copy(&self.filters));
-            for pod in nominated {
-                for (_, filter) in &mut filters {
-                    filter.add_pod(&pod, &node);
-                }
-                node.add(pod);
-            }
-            if let Some((_, rejection)) = run(&filters, &node) {
-                return Some(rejection);
-            }
-        }
-        run(&self.filters, &self.node).map(|(_, rejection)| rejection)
+        check(self.cycle, &self.filters, self.nominator, &self.node).map(|(_, rejection)| rejection)
     }
 
     /// The fewest pods that have to go, those with a budget spared first, then the more important ones.

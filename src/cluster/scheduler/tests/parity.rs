@@ -190,6 +190,17 @@ fn s11_the_small_unimportant_pod_is_spared() {
 }
 
 #[test]
+fn the_more_important_is_spared_first_however_young() {
+    let mut lab = Lab::new();
+    lab.node("n", &[], &[(R, "2")]);
+    lab.pod("low-old", &[(R, "1")], priority(10));
+    lab.pod("mid-young", &[(R, "1")], priority(50));
+    lab.pod("high", &[(R, "1")], priority(100));
+    lab.settle();
+    assert!(gone(&lab, "low-old") && !gone(&lab, "mid-young"));
+}
+
+#[test]
 fn s12_a_node_without_a_violated_budget_wins() {
     let mut lab = Lab::new();
     for (at, name) in ["n1", "n2", "n3"].into_iter().enumerate() {
